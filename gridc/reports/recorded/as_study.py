@@ -1,14 +1,14 @@
 """Logs of other packages as a study that nobody stamped, of which every report of a study can be made.
 
-The names in the logs become models, benchmarks and the levels of one axis, `configuration`. A configuration
-that some model lacks is described and not compared; a model that shares none of a benchmark is not in it.
-What is missing of the items that count is wrong in a score, and speaks against every claim.
+The names in the logs become models, benchmarks and the levels of one axis, `configuration`. Cells that
+cannot be compared with the others of a benchmark are a benchmark of their own. What is missing of the items
+that count is wrong in a score, and speaks against every claim.
 """
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -59,6 +59,7 @@ from gridc.schema.items import UnitLevel
 from gridc.schema.recorded import RecordedRuns
 from gridc.statistics.arrays import Flags
 
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,69}")
 LONGEST = 70
 """Characters of a name that its id keeps."""
 UNSTAMPED = Anchor("none", "nothing was stamped before these runs")
@@ -82,7 +83,7 @@ class LogStudy:
         name in the logs."""
         plan = Plan(self.compiled.study)
         ids = {name: key.split("/")[1] for (name, *_), key in self.keys.items()}
-        asked = {ids[name]: known for name, known in items.items()}
+        asked = {id: items[name] for name, id in ids.items()}
         record_run(path, plan, self.lock.created, (), _samples(self, plan), asked)
 
     def find(self, path: Path) -> Findings:
@@ -94,9 +95,10 @@ class LogStudy:
 class _Ids:
     """Ids of the language for the names in logs, each once."""
 
-    def __init__(self) -> None:
-        self._given: dict[str, str] = {}
-        self._taken: set[str] = set()
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        """`names` that are ids already are given to nothing else."""
+        self._given = {name: name for name in names if ID.fullmatch(name)}
+        self._taken = set(self._given)
 
     def __call__(self, name: str) -> str:
         if name not in self._given:
@@ -111,15 +113,15 @@ class _Ids:
 
 def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[ComparedCells]) -> LogStudy:
     """The study of what logs have of these benchmarks. `about` is what their store says of them."""
-    model_id, benchmark_id, level_id = _Ids(), _Ids(), _Ids()
     models = list(dict.fromkeys(name for part in parts for name in part.models))
+    model_id, benchmark_id, level_id = _Ids(models), _Ids(part.name for part in parts), _Ids()
     cells = [(part, cell) for part in parts for cell in part.in_study.values()]
-    times = {cell.configuration: cell.repetitions for _, cell in cells}
+    levels = list(dict.fromkeys(_level(cell) for _, cell in cells))
     lines = ["gridcard = 1", "[study]", 'id = "logs"', 'title = "Recorded runs"', 'purpose = "descriptive"']
     lines += [f'tiers = ["{RECORDED}", "not-{RECORDED}"]']  # nobody said how common a configuration is
     lines += ["[harness]", 'prompt = "-"', 'method = "as_logged"']
-    alike = set(times.values())
-    lines += _repeated(alike.pop()) if len(alike) == 1 else []
+    times = {repetitions for _, repetitions in levels}
+    lines += _repeated(max(times)) if len(times) == 1 else []
     lines += ['unreadable = "worst"'] if any(part.benchmark.lower for part in parts) else []
     for name in models:
         lines += ["[[model]]", f'id = "{model_id(name)}"', 'engine = "another_package"']
@@ -130,25 +132,28 @@ def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[Compa
         lines += ["[[benchmark]]", f'id = "{id}"', 'loader = "rows"', 'source = "path:logs"']
         lines += ['loading = { fields = { query = "question" } }', f'direction = "{direction}"']
         lines += [*([] if _is_binary(part) else ['method = "number_as_logged"']), *_note(name, id)]
-    if len(times) > 1:
+    if len(levels) > 1:
         lines += ["[[axis]]", 'id = "configuration"']
-    for number, name in enumerate(times if len(times) > 1 else ()):
+    names = Counter(name for name, _ in levels)
+    called = {level: f"{level[0]} x {level[1]}" if names[level[0]] > 1 else level[0] for level in levels}
+    for number, level in enumerate(levels if len(levels) > 1 else ()):
         lines += [
             "[[axis.level]]",
-            f'id = "{level_id(name)}"',
+            f'id = "{level_id(called[level])}"',
             f'tier = "{RECORDED}"',
             'provenance = "the logs"',
         ]
-        lines += [f"vars = {{ {LOGGED_AS} = {_text(name)} }}"]
-        lines += _repeated(times[name]) if len(set(times.values())) > 1 else []
-        if any((_asked(part, name) != _asked_somewhere(part)).any() for part in parts):
+        lines += [f"vars = {{ {LOGGED_AS} = {_text(called[level])} }}"]
+        lines += _repeated(level[1]) if len(times) > 1 else []
+        if any((_asked(part, level) != _asked_somewhere(part)).any() for part in parts):
             lines.append(f'items = {{ where = {{ c{number} = "yes" }} }}')
     for part in parts:
-        for name in times:
-            lacking = [model_id(model) for model in models if not part.has(model, name)]
+        for level in levels:
+            own = part.models if level in _levels(part) else ()
+            lacking = [model_id(model) for model in models if model not in own]
             if lacking:
                 where = [f'benchmark = "{benchmark_id(part.name)}"']
-                where += [f'configuration = "{level_id(name)}"'] if len(times) > 1 else []
+                where += [f'configuration = "{level_id(called[level])}"'] if len(levels) > 1 else []
                 where += [f"model = {json.dumps(lacking)}"] if len(lacking) < len(models) else []
                 lines += [
                     "[[exclude]]",
@@ -157,7 +162,7 @@ def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[Compa
                 ]
     source = parse("\n".join(lines) + "\n", Path("logs.toml"))
     spec = typed(source)
-    items = {benchmark_id(part.name): _items(part, list(times)) for part in parts}
+    items = {benchmark_id(part.name): _items(part, levels) for part in parts}
     asked = {
         model_id(name): ModelIdentity(visible(writable(name)), unpinned="asked by another package")
         for name in models
@@ -176,7 +181,7 @@ def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[Compa
             (
                 model_id(cell.model),
                 benchmark_id(part.name),
-                ONLY if len(times) == 1 else f"configuration={level_id(cell.configuration)}",
+                ONLY if len(levels) == 1 else f"configuration={level_id(called[_level(cell)])}",
             )
         )
         for part, cell in cells
@@ -220,11 +225,18 @@ def _is_binary(part: ComparedCells) -> bool:
     return all(bool(np.isin(score[~np.isnan(score)], (0.0, 1.0)).all()) for score in scores)
 
 
-def _asked(part: ComparedCells, configuration: str) -> Flags:
-    """The items that some model was asked in a configuration, (items,); all of which no model has."""
-    if any(part.has(model, configuration) for model in part.models):
-        return part.counts(configuration)
-    return _asked_somewhere(part)
+def _level(cell: RecordedCell) -> tuple[str, int]:
+    """A level of the axis: a configuration, and how often it asks an item."""
+    return cell.configuration, cell.repetitions
+
+
+def _levels(part: ComparedCells) -> set[tuple[str, int]]:
+    return {_level(cell) for cell in part.in_study.values()}
+
+
+def _asked(part: ComparedCells, level: tuple[str, int]) -> Flags:
+    """The items that a level asks, (items,); all, of one that no model has here."""
+    return part.counts(level[0]) if level in _levels(part) else _asked_somewhere(part)
 
 
 def _asked_somewhere(part: ComparedCells) -> Flags:
@@ -233,9 +245,9 @@ def _asked_somewhere(part: ComparedCells) -> Flags:
     return asked
 
 
-def _items(part: ComparedCells, configurations: Sequence[str]) -> RecordedItems:
+def _items(part: ComparedCells, levels: Sequence[tuple[str, int]]) -> RecordedItems:
     one = part.benchmark
-    asked = [_asked(part, configuration) for configuration in configurations]
+    asked = [_asked(part, level) for level in levels]
     names, somewhere = _names(one), _asked_somewhere(part)
     units = [*one.items.units, *names[len(one.items.units) :]]
     counted = list(compress(zip(names, units, strict=True), somewhere.tolist()))
@@ -264,7 +276,7 @@ def _samples(study: LogStudy, plan: Plan) -> Iterator[RecordedSample]:
         names = _names(part.benchmark)
         for (model, configuration), cell in part.in_study.items():
             key = study.keys[part.name, model, configuration]
-            yield from _samples_of(cell, key, settings[key], names, _asked(part, configuration))
+            yield from _samples_of(cell, key, settings[key], names, _asked(part, _level(cell)))
 
 
 def _samples_of(

@@ -564,10 +564,10 @@ def _of_cells(cells: Iterable[RecordedCell]) -> Iterator[str]:
                 if state in ("failed", "unscored", "absent") and number
             )
             have, count_as = ("answer has", "it counts") if count == 1 else ("answers have", "they count")
-            yield (
-                f"{place}: {count:,} {have} no score ({what}); {count_as} as wrong in its score, and against "
-                "either claim in a test"
-            )
+            then = f"{count_as} as wrong in its score, and against either claim in a test"
+            if not cell.outcomes.scored[cell.counts].any():
+                then = f"{count_as} as wrong in its score, which is in no test"
+            yield f"{place}: {count:,} {have} no score ({what}); {then}"
         columns = [run.column for run in cell.runs]
         alike = sum(
             _same_answers(cell.runs[number], cell.runs[other])

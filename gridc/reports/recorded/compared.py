@@ -29,7 +29,7 @@ MOST_PAIRS = 5_000
 class ComparedCells:
     """Models of a benchmark that are compared, each with the others in all of these configurations. They were
     asked from one list. `others` are models of which nothing can be compared, with the reasons. `name` is the
-    benchmark's, with a number where these are not its first models; `apart` says why they are not among
+    benchmark's, with a number where these are not its first cells; `apart` says why they are not among
     those."""
 
     benchmark: RecordedBenchmark
@@ -45,16 +45,20 @@ class ComparedCells:
         return self.name == self.benchmark.name
 
     @property
-    def cells(self) -> list[RecordedCell]:
-        """All cells of its models."""
-        return [
-            cell for (model, _), cell in self.benchmark.cells.items() if model in {*self.models, *self.others}
-        ]
+    def in_study(self) -> dict[tuple[str, str], RecordedCell]:
+        """The cells that are compared, by model and configuration."""
+        cells = self.benchmark.cells
+        return {(model, name): cells[model, name] for model in self.models for name in self.configurations}
 
     @property
-    def in_study(self) -> dict[tuple[str, str], RecordedCell]:
-        """The cells of the models that are compared that have scores, compared or only described."""
-        return {place: cell for place, cell in self.benchmark.cells.items() if self.has(*place)}
+    def cells(self) -> list[RecordedCell]:
+        """These, and those of which nothing can be compared."""
+        of_others = {
+            place: cell
+            for place, cell in self.benchmark.cells.items()
+            if self.is_first and not _is_able(self.benchmark, *place)
+        }
+        return list((self.in_study | of_others).values())
 
     @property
     def items(self) -> Flags:
@@ -70,13 +74,12 @@ class ComparedCells:
         return int(np.logical_or.reduce(out).sum()) if out else 0
 
     def has(self, model: str, configuration: str) -> bool:
-        """Whether a model that is compared has scores in a configuration, compared or not."""
-        return model in self.models and _is_able(self.benchmark, model, configuration)
+        """Whether a cell is compared here."""
+        return model in self.models and configuration in self.configurations
 
     def counts(self, configuration: str) -> Flags:
         """The items that count in a configuration, (items,)."""
-        model = next(model for model in self.models if self.has(model, configuration))
-        return self.benchmark.cells[model, configuration].counts
+        return self.benchmark.cells[self.models[0], configuration].counts
 
     @cached_property
     def asked(self) -> Flags:
@@ -141,8 +144,9 @@ class ComparedCells:
 
 
 def compared(benchmark: RecordedBenchmark) -> list[ComparedCells]:
-    """A benchmark's models as they are compared, the most comparisons first: those that lack a configuration
-    of the others, or were asked from another list, are compared among themselves."""
+    """All cells of a benchmark that can be compared, the most comparisons first: models that lack some
+    configurations, configurations that some models lack, and models that were asked from another list follow
+    as parts of their own."""
     others: dict[str, str] = {}
     lists: dict[int, list[str]] = {}
     for model in benchmark.models:
@@ -151,24 +155,30 @@ def compared(benchmark: RecordedBenchmark) -> list[ComparedCells]:
         else:
             lists.setdefault(benchmark.lists[model], []).append(model)
     groups: list[tuple[list[str], list[str]]] = []
-    for rest in lists.values():
-        while rest:
-            held = [[_is_able(benchmark, model, name) for name in benchmark.configurations] for model in rest]
-            over, places = most_compared(np.array(held, np.bool_))
+    for models in lists.values():
+        able = [[_is_able(benchmark, model, name) for name in benchmark.configurations] for model in models]
+        rest = np.array(able, np.bool_)
+        while rest.any():
+            over, places = most_compared(rest)
             names = [benchmark.configurations[place] for place in over]
-            groups.append(([rest[place] for place in places], names))
-            rest = [model for place, model in enumerate(rest) if place not in places]
+            groups.append(([models[place] for place in places], names))
+            rest[np.ix_(places, over)] = False
     groups.sort(key=lambda group: (-len(group[0]) * (len(group[0]) - 1) * len(group[1]), -len(group[0])))
     first, *more = groups or [([], [])]
     parts = [ComparedCells(benchmark, benchmark.name, tuple(first[0]), tuple(first[1]), others)]
     for number, (models, names) in enumerate(more, start=2):
         shared = benchmark.lists[models[0]] == benchmark.lists[first[0][0]]
-        why = "no configuration is the same, and two that differ are non-equivalent"
-        if set(names) & set(first[1]):
-            why = "they lack a configuration that those have"
-        apart = f"the models of {benchmark.name}: {why if shared else 'they share no item'}"
+        why = "these models share no item with those"
+        if shared and set(models) & set(first[0]):
+            why = "not every model that is compared there has these configurations"
+        elif shared:
+            why = (
+                "these models lack a configuration that is compared there; two that differ are non-equivalent"
+            )
         name = f"{benchmark.name} ({number})"
-        parts.append(ComparedCells(benchmark, name, tuple(models), tuple(names), {}, apart))
+        parts.append(
+            ComparedCells(benchmark, name, tuple(models), tuple(names), {}, f"{benchmark.name}: {why}")
+        )
     return parts
 
 
@@ -229,22 +239,21 @@ def _why_not(benchmark: RecordedBenchmark, model: str) -> str | None:
 
 
 def in_a_study(parts: Sequence[ComparedCells]) -> tuple[list[ComparedCells], tuple[str, ...]]:
-    """The benchmarks that a study can have, and of the others why not: under one configuration it asks every
-    item equally often."""
-    times: dict[str, int] = {}
+    """What a study can have, and of the rest why not: it asks every item of a configuration as often as the
+    others."""
     kept, reasons = [], []
     for part in parts:
         name, cells = part.name, part.in_study.values()
-        often = [times.setdefault(cell.configuration, cell.repetitions) for cell in cells]
         pairs = len(part.models) * (len(part.models) - 1) // 2
+        often = {(cell.configuration, cell.repetitions) for cell in cells}
         if pairs > MOST_PAIRS:
             reasons.append(f"{name}: {pairs:,} pairs of models, and such reports test up to {MOST_PAIRS:,}")
         elif not part.models:
             reasons += [f"{name}: {why}" for why in [*part.others.values()][:1]]
         elif any(len(np.unique(cell.outcomes.trials[cell.held])) > 1 for cell in cells):
             reasons.append(f"{name}: some items were asked more often than others")
-        elif often != [cell.repetitions for cell in cells]:
-            reasons.append(f"{name}: items were not asked equally often under one configuration")
+        elif len(often) > len(part.configurations):
+            reasons.append(f"{name}: some models were asked more often than others")
         else:
             kept.append(part)
     return kept, tuple(reasons)

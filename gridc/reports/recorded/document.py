@@ -92,7 +92,7 @@ def _benchmark(
         pairs=tuple(_pair(part, a, b, claims[part.name, a, b]) for a, b in combinations(part.models, 2)),
         not_compared=(
             *(f"{model}: {why}" for model, why in part.others.items()),
-            *([part.apart] if part.apart else []),
+            *([f"with {part.apart}"] if part.apart else []),
         ),
         between_models=benchmark.between if part.is_first else (),
         warnings=tuple(map(writable, benchmark.warnings)) if part.is_first else (),

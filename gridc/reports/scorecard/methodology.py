@@ -67,7 +67,7 @@ OF_THE_RUN = (
     "both_readings",
 )
 """Lines about what was done when the models were asked."""
-NOT_READ = "Another package asked, and gridc does not read this from its logs."
+NOT_READ = "Another package asked, and this is not assessed here."
 
 
 def _of_logs(line: ChecklistLine, findings: Findings) -> ChecklistAnswer | None:
@@ -77,7 +77,9 @@ def _of_logs(line: ChecklistLine, findings: Findings) -> ChecklistAnswer | None:
     if line.id in OF_THE_RUN:
         return ChecklistAnswer("not_measured", NOT_READ, "the logs")
     if line.id == "inputs":
-        return ChecklistAnswer("no", "The logs have digests, and name models and items.", "the logs")
+        return ChecklistAnswer(
+            "no", "The logs name models and items, and their own digests are kept.", "the logs"
+        )
     if line.id == "deviations":
         return ChecklistAnswer("not_applicable", "Nothing was stamped to depart from.", "the logs")
     return ChecklistAnswer("no", "Another package asked, and nothing was stamped before.", "the logs")

@@ -105,7 +105,8 @@ def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     pairs = [(where, pair) for where, pair in compared(findings) if where.benchmark in others - aimed]
     others -= aimed if compared(findings) else set()
     if pairs:
-        sentences.append(_order(pairs, [board for board in boards if board.benchmark in others]))
+        own = [board for board in boards if board.benchmark in others]
+        sentences.append(_order(pairs, own, findings.recorded is not None))
     elif others:
         sentences += _single([board for board in boards if board.benchmark in others])
     for board in boards:
@@ -129,11 +130,14 @@ def _predicted(findings: Findings) -> Iterator[str]:
         yield "The study is exploratory, so that confirms nothing."
 
 
-def _order(pairs: Sequence[tuple[BenchmarkFinding, PairFinding]], boards: Sequence[Scoreboard]) -> str:
+def _order(
+    pairs: Sequence[tuple[BenchmarkFinding, PairFinding]], boards: Sequence[Scoreboard], recorded: bool
+) -> str:
     """Whether models change places over the configurations, on the items that were asked."""
     held, items = sum(max(board.held, board.items) for board in boards), sum(board.items for board in boards)
     distinct = sum(board.distinct or board.items for board in boards)
     asked = f"On the {asked_items(items, held, distinct if distinct < items else 0)} asked, "
+    asked = "In these logs, " if recorded else asked  # of which parts of one benchmark share items
     several = max(pair.counts.size for _, pair in pairs) > 1
     changed = [(where, pair) for where, pair in pairs if pair.counts.plus and pair.counts.minus]
     if not several:
@@ -372,8 +376,21 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     return (
         f"On the items asked this is a plain count. {nothing}: neither that one model stays ahead of "
         "another, nor that two change places (tests over all configurations and pairs, at the "
-        f"{level} level).{why}{likely_too}"
+        f"{level} level).{_on_average(findings)}{why}{likely_too}"
     )
+
+
+def _on_average(findings: Findings) -> str:
+    """Who is told apart by the mean over the configurations, where no order in each of them is shown."""
+    told = [
+        f"{row.a} from {row.b} on {benchmark.benchmark}"
+        for benchmark in findings.benchmarks
+        if benchmark.standings is not None
+        for row in benchmark.standings.neighbours
+        if row.apart
+    ]
+    more = f" and {len(told) - FEW:,} more pairs" if len(told) > FEW else ""
+    return f" By mean scores these are told apart: {'; '.join(told[:FEW])}{more}." if told else ""
 
 
 def _first(claims: Sequence[str]) -> str:
@@ -468,7 +485,7 @@ def _asked(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
     else:
         yield f"Asked: {listed(sizes)}."
         for envelope in findings.plan.survey.envelopes:
-            yield from not_asked(envelope)
+            yield from not_asked(envelope) if findings.recorded is None else ()
     yield from _configurations(findings)
     if findings.recorded is not None and findings.recorded.unknown:
         yield f"Not recorded: {'; '.join(findings.recorded.unknown)}."
@@ -496,5 +513,6 @@ def _configurations(findings: Findings) -> Iterator[str]:
         benchmark.benchmark: len(findings.plan.envelope(benchmark.benchmark).excluded)
         for benchmark in findings.benchmarks
     }
-    out = " The study leaves other combinations out." if any(left.values()) else ""
+    recorded = findings.recorded is not None
+    out = " The study leaves other combinations out." if any(left.values()) and not recorded else ""
     yield f"{count} configuration{'' if count == '1' else 's'}: {axes}.{out}"

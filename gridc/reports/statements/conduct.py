@@ -68,7 +68,7 @@ def recorded(findings: Findings) -> Iterator[Statement]:
 def notes_of_logs(findings: Findings) -> Iterator[Statement]:
     """What was seen while the logs of another package were read, and in what its models differ."""
     for note in () if findings.recorded is None else findings.recorded.notes:
-        yield Statement(f"{note[:1].upper()}{note[1:]}.", "limit")
+        yield Statement(f"Of the logs: {note}.", "limit")
 
 
 @of_study("exploratory", "limits", 30)

@@ -37,19 +37,23 @@ def sentences(row: StandingsRow) -> Iterator[str]:
         f"{len(apart):,} of {counted(len(row.neighbours), 'pair')} of neighbours in the order of scores can "
         f"be told apart (Holm){averaged}"
     )
+    if row.left_out:
+        yield f"the order leaves out {'; '.join(row.left_out)}: some model gave no readable answer there"
+    if row.unplaced:
+        yield f"without a place, because no answer could be read: {', '.join(row.unplaced)}"
     if row.tie_groups:
         groups = ["{" + ", ".join(_abridged(group)) + "}" for group in row.tie_groups]
         listed = (
             "; ".join(groups) if len(groups) <= SHOWN else f"{len(groups):,}, shown by the places of models"
         )
-        yield f"tie groups (no two told apart, all pairs, Holm): {listed}"
+        yield f"tie groups (no two told apart, all pairs in both directions, Holm): {listed}"
     tied = {pair for group in row.tie_groups for pair in combinations(group, 2)}
     both = [f"{a} and {b}" for a, b in apart if (a, b) in tied]
     if both:
         pairs = len(row.order) * (len(row.order) - 1) // 2
         yield (
             f"told apart as neighbours and yet in one tie group: {'; '.join(both[:SHOWN])} (all {pairs:,} "
-            f"pairs together ask more than {counted(len(row.neighbours), 'pair')} of neighbours)"
+            f"pairs in both directions ask more than {counted(len(row.neighbours), 'pair')} of neighbours)"
         )
 
 

@@ -278,3 +278,14 @@ def test_bytes_that_are_no_text_and_a_benchmark_that_is_not_there(tmp_path: Path
     assert refused(tmp_path, HEAD + axis, p_csv=tied) == [
         ("GC202", "no benchmark is called `bqb` (p.csv, row 2)", "did you mean `bbq`?")
     ]
+
+
+@pytest.mark.parametrize("key", ["tier", "provenance"])
+def test_what_no_level_takes_of_its_axis_may_not_be_empty_either(key: str, tmp_path: Path) -> None:
+    level = '[[axis.level]]\nid = "a"\ntier = "core"\nprovenance = "ours"\ntemperature = 0.0\n'
+    path = tmp_path / "gridcard.toml"
+    path.write_text(f'{HEAD}\n[[axis]]\nid = "decoding"\n{key} = ""\n\n{level}')
+    with pytest.raises(SpecError) as caught:
+        read_spec(path)
+    (found,) = caught.value.diagnostics
+    assert found.code == "GC104" and f"`{key}` of `axis[decoding]` is empty" in found.message

@@ -258,6 +258,10 @@ def _written(
     if not isinstance(listed.value, list):
         return axis
     shared = {key: axis.value[key] for key in OF_AXIS if key in axis.value}
+    for key, node in shared.items():
+        if node.value == "":  # no level may take it, and then nobody else looks at it
+            message = f"`{key}` of {_called(axis)} is empty"
+            raise _Refused(node.source.diagnose("GC104", node.path, message, f"write {_EXAMPLES[key]}"))
     made: list[PlacedValue] = [
         _with_value(level, {**shared, **level.value}) if isinstance(level.value, dict) else level
         for level in listed.value

@@ -236,7 +236,8 @@ def certify(logs: Sequence[Path], reading: str | None = None, options: LogOption
                 help = f"known: {', '.join(sorted(known)[:12])}"
                 raise UsageError([Diagnostic("GC000", f"no log has the {what} `{name}`", help=help)])
     benchmarks_read = recorded_benchmarks(read, reading, may_differ, common_only, total)
-    parts = [part for benchmark in benchmarks_read for part in compared(benchmark)]
+    taken = {benchmark.name for benchmark in benchmarks_read}
+    parts = [part for benchmark in benchmarks_read for part in compared(benchmark, taken)]
     run = _exported(logs, read, alone=len(logs) == 1 and reading is None and not any(given.values()))
     exported = None if run is None else (run.findings.stamp, run.provenance)
     return LogReport(certificate(read, parts, ALPHA, common_only, exported), read, parts, run, reading)

@@ -545,3 +545,19 @@ def test_what_a_study_cannot_have_is_named_and_the_rest_is_reported(tmp_path: Pa
     assert "not every model that is compared there has these configurations" in told
     page = (tmp_path / "out" / "report.html").read_text()
     assert "not in these reports: bits" in html.unescape(page)
+
+
+def test_no_part_takes_the_name_of_another_benchmark_and_no_cell_is_lost(tmp_path: Path) -> None:
+    """A benchmark that is called as the second part of another would be; one cell of a model beyond 1."""
+    rows = ["model,benchmark,item,framing,score"]
+    rows += [f"{model},quiz,{n},{framing},{n % 2}" for n in range(6) for model, framing in ("ax", "ay", "by")]
+    rows += [f"{model},quiz (2),{n},x,{n % 3 % 2}" for n in range(6) for model in "ab"]
+    rows += [f"c,quiz,{n},{framing},{score}" for n in range(6) for framing, score in (("y", n % 2), ("z", 7))]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    report = studies.certify([tmp_path / "t.csv"], axes=["framing"])
+    assert [row.benchmark for row in report.certificate.benchmarks] == ["quiz", "quiz (3)", "quiz (2)"]
+    (reason,) = report.left_out
+    assert reason.startswith("quiz: c, framing=z: scores outside of 0 to 1")
+    report.write(tmp_path / "out")
+    certificate = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    assert len(certificate["benchmarks"]) == 3

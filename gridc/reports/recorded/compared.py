@@ -1,9 +1,10 @@
 """The cells of a benchmark in logs that are compared, as the outcomes that the tests of a study take."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import count
 from math import lcm
 from typing import NamedTuple
 
@@ -28,8 +29,8 @@ MOST_PAIRS = 5_000
 @dataclass(frozen=True, eq=False)
 class ComparedCells:
     """Models of a benchmark that are compared, each with the others in all of these configurations. They were
-    asked from one list. `others` are models of which nothing can be compared, with the reasons. `name` is the
-    benchmark's, with a number where these are not its first cells; `apart` says why they are not among
+    asked from one list. `others` are models and cells that cannot be compared, with the reasons. `name` is
+    the benchmark's, with a number where these are not its first cells; `apart` says why they are not among
     those."""
 
     benchmark: RecordedBenchmark
@@ -143,17 +144,20 @@ class ComparedCells:
         )
 
 
-def compared(benchmark: RecordedBenchmark) -> list[ComparedCells]:
+def compared(benchmark: RecordedBenchmark, taken: Container[str] = ()) -> list[ComparedCells]:
     """All cells of a benchmark that can be compared, the most comparisons first: models that lack some
     configurations, configurations that some models lack, and models that were asked from another list follow
-    as parts of their own."""
+    as parts of their own. No part has a name that is `taken`, but the first the benchmark's."""
     others: dict[str, str] = {}
     lists: dict[int, list[str]] = {}
     for model in benchmark.models:
-        if (reason := _why_not(benchmark, model)) is not None:
-            others[model] = reason
-        else:
-            lists.setdefault(benchmark.lists[model], []).append(model)
+        own = [cell for (name, _), cell in benchmark.cells.items() if name == model]
+        unable = [cell for cell in own if not _is_able(benchmark, model, cell.configuration)]
+        if len(unable) == len(own):
+            others[model] = _why_not(own)
+            continue
+        others |= {f"{model}, {cell.configuration}": _why_not([cell]) for cell in unable}
+        lists.setdefault(benchmark.lists[model], []).append(model)
     groups: list[tuple[list[str], list[str]]] = []
     for models in lists.values():
         able = [[_is_able(benchmark, model, name) for name in benchmark.configurations] for model in models]
@@ -166,7 +170,8 @@ def compared(benchmark: RecordedBenchmark) -> list[ComparedCells]:
     groups.sort(key=lambda group: (-len(group[0]) * (len(group[0]) - 1) * len(group[1]), -len(group[0])))
     first, *more = groups or [([], [])]
     parts = [ComparedCells(benchmark, benchmark.name, tuple(first[0]), tuple(first[1]), others)]
-    for number, (models, names) in enumerate(more, start=2):
+    numbers = (number for number in count(2) if f"{benchmark.name} ({number})" not in taken)
+    for number, (models, names) in zip(numbers, more, strict=False):
         shared = benchmark.lists[models[0]] == benchmark.lists[first[0][0]]
         why = "these models share no item with those"
         if shared and set(models) & set(first[0]):
@@ -224,11 +229,8 @@ def _is_able(benchmark: RecordedBenchmark, model: str, configuration: str) -> bo
     return cell is not None and cell.bounded and bool(cell.counts.any())
 
 
-def _why_not(benchmark: RecordedBenchmark, model: str) -> str | None:
-    """What keeps a model from being compared with any other."""
-    cells = [cell for (name, _), cell in benchmark.cells.items() if name == model]
-    if any(_is_able(benchmark, model, cell.configuration) for cell in cells):
-        return None
+def _why_not(cells: Sequence[RecordedCell]) -> str:
+    """What keeps cells of a model from being compared."""
     if not any(cell.itemised for cell in cells):
         return "no items, so that its score is described and not tested"
     if all(np.isnan(cell.scores).all() for cell in cells):

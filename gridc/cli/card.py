@@ -51,9 +51,9 @@ def check(readme: Path, study: OpenStudy, deck: Path | None) -> None:
     cards = checked.cards
     shown = "" if checked.shown_by else "; nothing here shows that these cards say what was measured"
     about = f"`{checked.model}` in the results {cards.results[:12]} of stamp {cards.stamp[:12]}"
-    click.echo(
-        f"{readme}: the GRID card and its results in the model-index agree with {about}, as the "
-        f"{checked.shown_by or 'file'} says{shown}"
-    )
+    what = "the GRID card and its results in the model-index agree"
+    if cards.recorded is not None:  # cards of logs leave the model-index alone, and nothing was stamped
+        what, about = "the GRID card agrees", f"`{checked.model}` in the results {cards.results[:12]} of logs"
+    click.echo(f"{readme}: {what} with {about}, as the {checked.shown_by or 'file'} says{shown}")
     unchecked = "; ".join([*checked.unchecked, "what else the file says in words"])
     click.echo(terminal.visible(f"not checked: {unchecked}"))

@@ -295,10 +295,7 @@ def _study(deck: CardDeck) -> str:
 def model_of(deck: CardDeck, wanted: str | None) -> str:
     """The model whose cards are attached: the only one, or the one that is asked for, by its id or as logs
     call it. Raises `UsageError` (GC000) where neither says."""
-    names = {
-        card.model: card.model_note if deck.recorded and card.model_note else card.model
-        for card in deck.cards
-    }
+    names = _called(deck)
     if wanted is None and len(names) == 1:
         return next(iter(names))
     if wanted is None:
@@ -347,9 +344,7 @@ def certificate_urn(deck: CardDeck) -> str:
 def _deck_of(deck: CardDeck, model: str) -> CardDeck:
     own = tuple(card for card in deck.cards if card.model == model)
     if not own:
-        names = ", ".join(
-            dict.fromkeys((deck.recorded and card.model_note) or card.model for card in deck.cards)
-        )
+        names = ", ".join(_called(deck).values())
         raise UsageError([Diagnostic("GC000", f"the study has no model `{model}`", help=f"it has {names}")])
     return deck.model_copy(update={"cards": own})
 

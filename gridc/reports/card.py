@@ -337,19 +337,18 @@ def _claims_beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
     established = _claims([(pair.where, pair.row.certified) for pair in pairs])
     likely = _claims([(pair.where, None if pair.row.certified else pair.row.supported) for pair in pairs])
     begin = "For new items of the same kind"
+    nothing = f"{begin} nothing is established"
+    places = [card.ranking_stability.place for card in deck.cards]
+    told_apart = any(place is not None and place.best > 1 for place in places)
+    if told_apart:
+        nothing = (
+            f"{begin} no order in every configuration is established; by their mean scores some models are "
+            "told apart"
+        )
     if not established and not likely:
-        places = [card.ranking_stability.place for card in deck.cards]
-        if any(place is not None and place.best > 1 for place in places):
-            yield (
-                f"{begin} no order in every configuration is established; by their mean scores some models "
-                "are told apart."
-            )
-        else:
-            yield f"{begin} nothing is established: all comparisons are counts on these items."
+        yield f"{nothing}." if told_apart else f"{nothing}: all comparisons are counts on these items."
         return
-    said = [
-        f"{begin} this is established: {established}." if established else f"{begin} nothing is established."
-    ]
+    said = [f"{begin} this is established: {established}." if established else f"{nothing}."]
     if likely:
         said.append(f"This is {LIKELY}: {likely}.")
     if _any_descriptive(pairs):

@@ -356,7 +356,7 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
             too = " or likely" if likely else ""
             others = "pair" if rest == 1 else f"{rest:,} pairs"
             said.append(f"For the other {others} nothing is established{too}.")
-        return " ".join(said)
+        return " ".join(said) + ("" if established else _on_average(findings))
     several = len(boards) > 1
     told = [
         words

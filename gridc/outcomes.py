@@ -33,7 +33,8 @@ class CellOutcomes:
     prompt, None where it is not known, and `answers` a hash of all that is known of an item's answers in
     their order, within this process; all three are None where nobody asked.
     `credited` counts, in a study of logs, the outcomes that have no score there and earn what an unreadable
-    answer does; None where all have one.
+    answer does; None where all have one. `unread` counts, where a study reads answers from text, the outcomes
+    in which none could be found to its end, unreadable or cut off; None where there is no such outcome.
     """
 
     items: tuple[str, ...]
@@ -47,6 +48,7 @@ class CellOutcomes:
     prompts: NDArray[np.object_] | None = None
     answers: Whole | None = None
     credited: Whole | None = None
+    unread: Whole | None = None
 
     def of_items(self, some: Flags) -> "CellOutcomes":
         """The outcomes of some of the items, flags of shape (items,)."""
@@ -58,6 +60,8 @@ class CellOutcomes:
             parsed=self.parsed[some],
             correct=self.correct[some],
             first=self.first[some],
+            credited=None if self.credited is None else self.credited[some],
+            unread=None if self.unread is None else self.unread[some],
         )
 
     def at(self, places: Whole, unlisted: float | None = None) -> "CellOutcomes":

@@ -37,6 +37,7 @@ from gridc.reports.words import (
     as_written,
     conduct_words,
     effects,
+    open_words,
     selected,
     units_words,
 )
@@ -240,6 +241,7 @@ def verdict(deck: CardDeck) -> tuple[str, ...]:
     return (
         *_conduct(deck),
         *_order(deck, pairs),
+        *_open(deck, pairs),
         *_movement(deck.cards),
         *_claims_beyond(deck, pairs),
         *_interim(deck),
@@ -296,6 +298,19 @@ def _order(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
         yield f"{items}, {names} change places in no configuration of the harness that was run{seen}."
     else:
         yield f"{items}, no {names} change places in any configuration of the harness that was run{seen}."
+
+
+def _open(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
+    """Whose order unread answers alone could turn."""
+    if not deck.complete:
+        return
+    yield from open_words(
+        [
+            (pair.card.benchmark, pair.card.model, pair.row.other, pair.row.unread)
+            for pair in pairs
+            if pair.card.target is None
+        ]
+    )
 
 
 def _conduct(deck: CardDeck) -> Iterator[str]:
@@ -629,6 +644,7 @@ def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFind
                         readable.ties,
                     ),
                     agrees=not compared.parted,
+                    unread=compared.unread if first else compared.unread.turned,
                     identical=evidence.identical.mean,
                     itself=evidence.same_model.mean,
                     certified=evidence.certified.claim,

@@ -13,6 +13,7 @@ from gridc.reports.findings.scores import UnitIntervals
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
 from gridc.reports.quantities import SHARE_LIMITS, interval_assumption
 from gridc.reports.statements import sentences
+from gridc.reports.statements.rates import estimand
 from gridc.schema.certificate import (
     FORMAT,
     AnchorRow,
@@ -105,6 +106,7 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
         left_out=left_out,
         direction=DIRECTIONS[finding.direction.sign],
         target=finding.direction.target,
+        estimand=estimand(finding),
         intervals=_intervals(intervals),
         envelope=tuple(rows.values()),
         rates=tuple(_rate(rate) for rate in finding.rates),

@@ -33,6 +33,14 @@ DOCUMENTS: Mapping[str, tuple[type[BaseModel], str]] = {
 """The documents that hold evidence: what each is, and its present format."""
 
 _PAIR = "benchmarks * scopes * pairs * evidence"
+_OF_PAIRS = (
+    *(f"{_PAIR} {name}" for name in ("certified", "supported", "tier", "rho_low", "rho_high")),
+    "benchmarks * ordering_claims",
+    *(f"benchmarks * tests * configurations * {name}" for name in ("p_minus", "p_plus")),
+    *(f"benchmarks * tests * configurations * adjusted_{name}" for name in ("minus", "plus")),
+    *(f"hypotheses * {name}" for name in ("verdict", "support", "refute", "noise")),
+)
+"""What is claimed of pairs and orders: where many answers are unread, each counts against it since."""
 _CONTRAST = "hypotheses * effect contrasts *"
 _OF_CONTRASTS = tuple(
     f"{_CONTRAST} {name}"
@@ -47,18 +55,16 @@ OLDER: Mapping[str, tuple[str, ...]] = {
         "benchmarks * intervals resamples",
         "benchmarks * intervals seed",
         "benchmarks * items",
-        "benchmarks * ordering_claims * p",
         "benchmarks * rates * gaps",
         "benchmarks * rates * models * * interval",
-        *(f"{_PAIR} {name}" for name in ("certified", "supported", "smallest_gap", "tier")),
-        "benchmarks * tests * configurations * p_minus",
-        "benchmarks * tests * configurations * p_plus",
+        *_OF_PAIRS,
+        f"{_PAIR} smallest_gap",
         "benchmarks * units",
         "gridc",
         *_OF_CONTRASTS,
         "statistics",
     ),
-    "gridc-certificate/2": ("gridc",),
+    "gridc-certificate/2": ("gridc", *_OF_PAIRS),
     "gridc-estimates/1": (
         "estimates * interval",
         "estimates * level",
@@ -77,7 +83,10 @@ OLDER: Mapping[str, tuple[str, ...]] = {
         "cards * scope_statement made_with harness",
         "cards * units",
     ),
-    "gridc-card/2": (),
+    "gridc-card/2": (
+        "cards * ranking_stability pairs * certified",
+        "cards * ranking_stability pairs * supported",
+    ),
     "gridc-scorecard/1": (
         "claims",
         "gridc",

@@ -8,12 +8,13 @@ from fractions import Fraction
 from pydantic import BaseModel
 
 from gridc.compiler.grid.cells import Envelope
-from gridc.numbers import percent, stated
+from gridc.numbers import counted, percent, points, stated, stated_percent
 from gridc.schema.base import Not, Selector
+from gridc.schema.comparison import UNREADABLE
 from gridc.schema.inference import RATES
 from gridc.schema.items import UnitLevel
 from gridc.schema.models import SERVED
-from gridc.schema.rows import Tier
+from gridc.schema.rows import Tier, UnreadRow
 from gridc.schema.spec import Level
 
 LIMITS = (
@@ -74,6 +75,41 @@ def possible_words(orders: int) -> str:
 def listed(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def too_many_words(share: float | Fraction, what: str, most: float) -> str:
+    """`28 % of b's answers are unreadable, and at most 20 % may be`."""
+    return f"{percent(share, 0)} of {what}, and at most {stated_percent(most)} may be"
+
+
+OpenPair = tuple[str, str, str, UnreadRow]
+"""Benchmark, a, b and what unread answers leave open of the two."""
+
+
+def open_words(pairs: Sequence[OpenPair]) -> Iterator[str]:
+    """Of which pairs unread answers alone could decide who is ahead, or could undo a claim: the worst in
+    words, and how many more there are."""
+    found = [pair for pair in pairs if not pair[-1].agrees or pair[-1].claim is False]
+    if not found:
+        return
+    benchmark, a, b, row = max(found, key=lambda pair: (bool(pair[-1].beyond), max(pair[-1].shares)))
+    shares = dict(zip((a, b), row.shares, strict=True))
+    concerned = [model for model, share in shares.items() if share]
+    state = "got no label" if row.judged else "are unreadable or cut off"
+    if len(concerned) == 1 and max(row.shares) > UNREADABLE:
+        (model,) = concerned
+        unread = too_many_words(shares[model], f"{model}'s answers {state}", UNREADABLE)
+    else:
+        parts = [f"{percent(shares[model])} of {model}'s" for model in concerned]
+        unread = f"{listed(parts)} answers {state}"
+        unread += f", and at most {stated_percent(UNREADABLE)} may be" if row.beyond else ""
+    sure, measured = row.plus + row.minus + row.ties, row.measured
+    where = "" if measured == 1 else f" in {measured - sure:,} of {measured:,} configurations"
+    more = f" So it is with {counted(len(found) - 1, 'other pair')}." if len(found) > 1 else ""
+    yield (
+        f"On {benchmark}, {unread}. By what those would earn, the mean score of {a} less that of {b} lies "
+        f"between {points(row.low)} and {points(row.high)} points: who scores higher is open{where}.{more}"
+    )
 
 
 def not_asked(envelope: Envelope) -> Iterator[str]:

@@ -22,6 +22,7 @@ from gridc.schema.rows import (
     Sentence,
     SentencesAt,
     Share,
+    UnreadRow,
 )
 
 FORMAT: Literal["gridc-card/3"] = "gridc-card/3"
@@ -133,6 +134,7 @@ class ModelPairRow(Part):
     agrees: Annotated[
         bool, Field(description="Whether both ways of counting give the same majority, D1 and D2.")
     ]
+    unread: Annotated[UnreadRow, Field(description="What unread answers leave open; a is this model.")]
     rho_flip: Annotated[Share, Field(description="A lower bound while measured is less than size.")]
     identical: Annotated[
         Share,

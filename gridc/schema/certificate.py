@@ -29,6 +29,7 @@ from gridc.schema.rows import (
     Sentence,
     Share,
     StandingsRow,
+    UnreadRow,
 )
 from gridc.schema.statistics import StatisticKind
 from gridc.statistics.reproducibility import Verdict
@@ -107,6 +108,7 @@ class PairRow(Part):
         ),
     ]
     per_protocol: ReadableRow
+    unread: UnreadRow
     noise: NoiseRow
     evidence: EvidenceRow
     witness_plus: WitnessRow | None
@@ -507,6 +509,9 @@ class BenchmarkRow(Part):
     ]
     target: Annotated[
         Share | None, Field(description="The score of which the nearest is best; null where there is none.")
+    ]
+    estimand: Annotated[
+        Sentence, Field(description="What a score is the mean of, and what an unread answer is in it.")
     ]
     intervals: IntervalsRow
     envelope: tuple[ConfigurationRow, ...]

@@ -236,6 +236,58 @@ class EvidenceRow(Part):
     discordance: Annotated[Share, Field(description="Median share of units that differ, for smallest_gap.")]
 
 
+class UnreadRow(Part):
+    """What the answers that nobody could read leave open of a pair: who scores higher, whatever they would
+    have earned. Unread is what is read from text and is unreadable or cut off at a token limit; a call that
+    failed and a refusal of the provider are not. The ends are the scores where all that is unread of a earned
+    nothing and of b everything, and the reverse."""
+
+    unread_a: Annotated[Count, Field(description="Of a's answers in the scope.")]
+    answers_a: Annotated[Count, Field(description="Of a in the scope, read from text.")]
+    unread_b: Count
+    answers_b: Count
+    judged: Annotated[bool, Field(description="Whether judges read all of them: unread has no label.")]
+    measured: Annotated[Count, Field(description="Configurations where both have a score.")]
+    low: Annotated[
+        Rounded | None,
+        Field(description="The least that the mean gap, a - b, can be over the measured configurations."),
+    ]
+    high: Annotated[Rounded | None, Field(description="The most that it can be.")]
+    plus: Annotated[Count, Field(description="Configurations where a scores higher all the same.")]
+    minus: Annotated[Count, Field(description="Where it scores lower all the same.")]
+    ties: Annotated[Count, Field(description="Where both score the same all the same.")]
+    agrees: Annotated[
+        bool, Field(description="Whether the majority, D1 and D2 are those of the pair all the same.")
+    ]
+    claim: Annotated[
+        bool | None,
+        Field(
+            description="Whether what is certified, or else supported, has its signs all the same; null "
+            "where nothing is."
+        ),
+    ]
+    beyond: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Configurations in which so much of a model's answers is unread that each counts "
+            "against whatever is claimed: more than a fifth, as in `gridc compare`."
+        ),
+    ]
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """What is unread of each model's answers that are read from text."""
+        return self.unread_a / max(self.answers_a, 1), self.unread_b / max(self.answers_b, 1)
+
+    @property
+    def turned(self) -> "UnreadRow":
+        """The same of b and a."""
+        low, high = (None if end is None else -end for end in (self.high, self.low))
+        sides = {"unread_a": self.unread_b, "unread_b": self.unread_a, "plus": self.minus, "minus": self.plus}
+        answers = {"answers_a": self.answers_b, "answers_b": self.answers_a}
+        return self.model_copy(update={**sides, **answers, "low": low, "high": high})
+
+
 class OrderingClaimRow(Part):
     """A strict order of all models, best first, and whether some configuration is certified to show it."""
 

@@ -97,7 +97,46 @@ def counts(benchmark: Benchmark, a: str, b: str, scope: Sequence[str], floors: M
         },
         "witness_plus": witness(1),
         "witness_minus": witness(-1),
+        "unread": unread(benchmark, a, b, scope, majority(row), row),
         "noise": noise(benchmark, a, b, gaps, floors),
+    }
+
+
+def unread(benchmark: Benchmark, a: str, b: str, scope: Sequence[str], leads: int, row: Json) -> Json:
+    """What holds of a pair where all that is unread of a earned nothing and of b everything, and in the
+    reverse case. What claims there are the evidence knows: `claim` is added where both are at hand."""
+    ends = {c: (benchmark.ends(a, c), benchmark.ends(b, c)) for c in scope}
+    both = {c: (x, y) for c, (x, y) in ends.items() if x is not None and y is not None}
+    least, most = ({c: x[at] - y[1 - at] for c, (x, y) in both.items()} for at in (0, 1))
+    worst, best = signs(least, len(scope)), signs(most, len(scope))
+
+    def alike(of: Json) -> bool:
+        stated = ((of[name], row[name]) for name in ("d1", "d2"))
+        return bool(
+            (of["plus"] > of["minus"]) - (of["plus"] < of["minus"]) == leads
+            and all(None in two or two[0] == two[1] for two in stated)
+        )
+
+    read = [c for c in scope if benchmark.reads(c)]
+    judged = [benchmark.method[benchmark.configurations.index(c)] == "judge" for c in read]
+    counted = {
+        f"{what}_{side}": sum(of(model, c) for c in read)
+        for side, model in (("a", a), ("b", b))
+        for what, of in (
+            ("unread", lambda model, c: len(benchmark.unread(model, c))),
+            ("answers", lambda model, c: benchmark.tallies[model, c]["trials"]),
+        )
+    }
+    return counted | {
+        "judged": all(judged),
+        "measured": len(both),
+        "low": float(sum(least.values()) / len(both)) if both else None,
+        "high": float(sum(most.values()) / len(both)) if both else None,
+        "plus": worst["plus"],
+        "minus": best["minus"],
+        "ties": sum(least[c] == most[c] == 0 for c in both),
+        "agrees": alike(worst) and alike(best),
+        "beyond": [c for c in scope if benchmark.too_many(a, c) or benchmark.too_many(b, c)],
     }
 
 

@@ -51,8 +51,10 @@ class Pair:
             sides = [
                 [self.p(sign * row) for row in rows] for sign, rows in zip((1, -1), claimed, strict=True)
             ]
-            self.enough = False
         self.p_plus, self.p_minus = np.array(sides[0]), np.array(sides[1])
+        # Joint flips take no configuration in which something is lost.
+        kept = [not any(benchmark.lost(model, c) for model in (a, b)) for c in each]
+        self.flipped = self.whole * np.array(kept)[:, None]
 
     def p(self, row: Any) -> float:
         """One configuration, against "a does not score higher": P(Bin(b + c, 1/2) >= b); or one over the
@@ -406,7 +408,7 @@ def weigh(
     if chosen:
         certified = [implied(side) for side in names]
         every = np.eye(len(benchmark.configurations), dtype=np.int64)
-        plus, minus, *_ = max_t(pair.whole, DRAWN[key], every, pair.span)
+        plus, minus, *_ = max_t(pair.flipped, DRAWN[key], every, pair.span)
         supported = [implied(np.minimum(1.0, 2 * members * side)) for side in (plus, minus)]
     else:
         certified = [
@@ -420,7 +422,7 @@ def weigh(
         ]
         rows = list(contrasts(benchmark, places))
         groups = np.array([weights for *_, weights in rows])
-        tested = max_t(pair.whole[list(places)], DRAWN[key], groups, pair.span)
+        tested = max_t(pair.flipped[list(places)], DRAWN[key], groups, pair.span)
         joint_plus, joint_minus, own_plus, own_minus = tested
         supported = []
         for joint, own in ((joint_plus, own_plus), (joint_minus, own_minus)):

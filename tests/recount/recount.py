@@ -37,7 +37,7 @@ NOT_NUMBERS = (
     r"stamp|registered|supersedes\..*|results|(.*\.)?rows",  # digests: `gridc verify` hashes again
     r"anchor\..*|results_anchor.*",  # of the lock and of git, not of the store
     r"statistics\.\d+\.(id|kind|what|benchmarks\..*)|statistics\..*\.(method|note)",  # names and sentences
-    r"statements\..*|uncomputed\..*|intervals\.(method|assumption)",  # sentences
+    r"estimand|statements\..*|uncomputed\..*|intervals\.(method|assumption)",  # sentences
     r"hypotheses\.\d+\.(id|effect\.failure\.words|kind|claim|family|ranking\.order\..*)|scopes\.\d+\.declared|rates\.\d+\.(what|formula)",
 )
 
@@ -197,7 +197,9 @@ def benchmark_row(
         pair_rows = []
         for a, b in pairs:
             row = counts(benchmark, a, b, inside, measured)
-            pair_rows.append(row | {"evidence": weighed[benchmark.name, tuple(inside), a, b]})
+            shown = weighed[benchmark.name, tuple(inside), a, b]
+            row["unread"]["claim"] = claim_stands(shown, row["unread"], a, len(inside))
+            pair_rows.append(row | {"evidence": shown})
         scopes.append(
             {
                 "kind": kind,
@@ -245,6 +247,16 @@ def benchmark_row(
         "variance": list(variance(benchmark)),
         "gaps": list(level_gaps(benchmark)),
     }
+
+
+def claim_stands(evidence: Json, unread: Json, a: str, size: int) -> bool | None:
+    """Whether the strongest claim has its signs whatever is unread."""
+    held = next((evidence[tier] for tier in ("certified", "supported") if evidence[tier]["claim"]), None)
+    if held is None:
+        return None
+    if held["claim"] == "reversal":
+        return bool(unread["plus"] and unread["minus"])
+    return bool(unread["plus" if held["first"] == a else "minus"] == size)
 
 
 def differences(certificate: Json, expected: Json, path: str = "") -> Iterator[str]:

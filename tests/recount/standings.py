@@ -28,8 +28,8 @@ def standings(benchmark: Benchmark, complete: bool) -> Json | None:
         n += asked / asked.sum()
     n *= np.mean(counts) / len(over)
 
-    def earned(model: str, lost_as: int) -> Any:
-        """By unit, where what has no score in the logs earned so much."""
+    def earned(model: str, lost_as: int | None) -> Any:
+        """By unit, where what counts against a claim earned so much."""
         points = np.zeros(benchmark.G)
         for c in over:
             samples = len(benchmark.at[model, c]["samples"])
@@ -37,7 +37,7 @@ def standings(benchmark: Benchmark, complete: bool) -> Json | None:
         return (points * np.mean(counts) / len(over)).round(9)
 
     ends = {model: (earned(model, 0), earned(model, benchmark.scale)) for model in models}
-    points = {model: high if benchmark.lower else low for model, (low, high) in ends.items()}
+    points = {model: earned(model, None) for model in models}
     sign = -1 if benchmark.lower else 1
     order = sorted(models, key=lambda model: (-sign * round(float(points[model].sum()), 6), model))
     exact = len(over) == 1 and benchmark.replicates == [1] and len(benchmark.items) == benchmark.G

@@ -181,10 +181,52 @@ class Benchmark:
         read = found["correct"] - found["credit"] * (found["trials"] - found["parsed"])
         return Fraction(read, found["parsed"] * found["scale"]) if found["parsed"] else None
 
-    def lost(self, model: str, configuration: str) -> set[tuple[str, int]]:
-        """The samples, by item and replicate, that have no score in the logs."""
-        if not self.study.recorded:
+    def reads(self, configuration: str) -> bool:
+        """Whether a configuration's answers are read from text."""
+        return not self.study.recorded and self.method[self.configurations.index(configuration)] not in RANKS
+
+    def unread(self, model: str, configuration: str) -> set[tuple[str, int]]:
+        """The samples, by item and replicate, that were answered and could not be read: no call of theirs
+        failed, and the provider did not decline the last one."""
+        if not self.reads(configuration):
             return set()
+        cell = self.at[model, configuration]
+        found = {
+            (item, replicate)
+            for item, replicate, choice, score in cell["samples"]
+            if choice is None and score is not None
+        }
+        last: dict[tuple[str, int], Json] = {}
+        for item, replicate, answer in self.study.db.execute(
+            """SELECT item, replicate, answer FROM trace JOIN call ON call.id = trace.call
+               WHERE trace.cell = ? ORDER BY step""",
+            [cell["id"]],
+        ):
+            last[item, replicate] = given = json.loads(answer or "{}")
+            if "error" in given:
+                found.discard((item, replicate))
+        return {place for place in found if not last.get(place, {}).get("refused")}
+
+    def ends(self, model: str, configuration: str) -> tuple[Fraction, Fraction] | None:
+        """The score where what is unread earned nothing, and where it earned a point each."""
+        score = self.score(model, configuration)
+        if score is None:
+            return None
+        found, unread = self.tallies[model, configuration], len(self.unread(model, configuration))
+        share = Fraction(unread, found["trials"])
+        least = score - share * Fraction(found["credit"], found["scale"])
+        return least, least + share
+
+    def too_many(self, model: str, configuration: str) -> bool:
+        """Whether more than a fifth of the answers are unread, which is where `gridc compare` shows none."""
+        trials = self.tallies[model, configuration]["trials"]
+        return 5 * len(self.unread(model, configuration)) > int(trials)
+
+    def lost(self, model: str, configuration: str) -> set[tuple[str, int]]:
+        """The samples, by item and replicate, that count against a claim: those without a score in the logs,
+        and those that are unread where they are too many."""
+        if not self.study.recorded:
+            return self.unread(model, configuration) if self.too_many(model, configuration) else set()
         rows = self.study.db.execute(
             """SELECT item, replicate FROM trace JOIN call ON call.id = trace.call
                WHERE trace.cell = ? AND json_extract(answer, '$.error') IS NOT NULL""",
@@ -194,15 +236,15 @@ class Benchmark:
 
     def by_unit(self, model: str, configuration: str, designated: bool, lost_as: int | None = None) -> Any:
         """Outcomes summed over the items of each unit, in units of 1 / the benchmark's scale: of replicate 0,
-        or over replicates. What has no score in the logs earns `lost_as`, and so does the first replicate of
-        an item of which any has none."""
+        or over replicates. What is lost earns `lost_as`, and so does the first replicate of an item of which
+        any is lost, where it has what an unreadable answer earns."""
         parts = self.scale // self.scales[model, configuration]
         lost = self.lost(model, configuration) if lost_as is not None else set()
-        items = {item for item, _ in lost}
+        items, credit = {item for item, _ in lost}, self.tallies[model, configuration]["credit"]
         sums = np.zeros(self.G, dtype=np.int64)
         for item, replicate, _, score in self.at[model, configuration]["samples"]:
             if score is not None and (replicate == 0 or not designated):
-                gone = item in items if designated else (item, replicate) in lost
+                gone = item in items and score == credit if designated else (item, replicate) in lost
                 sums[self.unit_of[item]] += (lost_as or 0) if gone else parts * score
         return sums
 

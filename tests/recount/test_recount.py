@@ -123,6 +123,31 @@ def test_what_is_certified_and_what_is_an_order(study: tuple[Path, Path], tmp_pa
     assert list(differences(document, again(document, sure, folder))) == []
 
 
+@pytest.mark.parametrize("one_in", [3, 8])
+def test_what_nobody_could_read(one_in: int, study: tuple[Path, Path], tmp_path: Path) -> None:
+    """Of one model every third answer, above the limit, or every eighth, below it; where all others are told
+    apart. Of the sampled ones some replicates alone."""
+    folder, store = study
+    part = tmp_path / "part.sqlite"
+    shutil.copy(store, part)
+    with sqlite3.connect(part) as db:
+        for model, score in (("qwen2", 1), ("mistral", 0)):
+            cells = f"SELECT id FROM cell WHERE model = '{model}'"
+            db.execute(f"UPDATE sample SET score = {score}, choice = 0 WHERE cell IN ({cells})")
+        cells = "SELECT id FROM cell WHERE model = 'mistral' AND configuration LIKE '%template=T4%'"
+        db.execute(
+            f"""UPDATE sample SET score = 0, choice = NULL, evidence = NULL
+                WHERE cell IN ({cells}) AND (unicode(substr(item, -1)) + replicate) % {one_in} = 0"""
+        )
+    document = certificate(folder, part)
+    pairs = [pair for row in document["benchmarks"] for scope in row["scopes"] for pair in scope["pairs"]]
+    rows = [pair["unread"] for pair in pairs if "mistral" in (pair["a"], pair["b"])]
+    assert any(row["unread_a"] or row["unread_b"] for row in rows)
+    assert any(row["beyond"] for row in rows) == (one_in == 3)
+    assert {row["claim"] for row in rows} >= {True}
+    assert list(differences(document, again(document, part, folder))) == []
+
+
 def test_a_model_that_does_not_run_a_benchmark(tmp_path: Path) -> None:
     store = corners(tmp_path, 'model = "mistral", benchmark = "items"')
     document = certificate(tmp_path, store)

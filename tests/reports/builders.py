@@ -205,4 +205,5 @@ def outcomes_of(correct: int | None, parsed: int | None = None) -> CellOutcomes:
     scored = np.full(ITEMS, correct is not None, dtype=np.int64)
     right = (np.arange(ITEMS) < (correct or 0)).astype(np.int64)
     read = scored * (np.arange(ITEMS) < max(ITEMS if parsed is None else parsed, correct or 0))
-    return CellOutcomes(names, np.ones_like(scored), scored, read, right, right + scored - 1)
+    unread = scored - read
+    return CellOutcomes(names, np.ones_like(scored), scored, read, right, right + scored - 1, unread=unread)

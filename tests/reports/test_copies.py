@@ -123,6 +123,10 @@ def studied(
 
 
 COUNTS = {
+    "answers_a",
+    "answers_b",
+    "unread_a",
+    "unread_b",
     "rows",
     "n",
     "items",

@@ -18,10 +18,10 @@ from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.hypotheses.kind import TOGETHER
 from gridc.compiler.inputs.logs.files import TableColumns
 from gridc.diagnostics.errors import Collector
-from gridc.numbers import percent, stated_percent
 from gridc.outcomes import STATES, CellOutcomes
 from gridc.reports.comparison.instrument import PairedBenchmark, unnamed
 from gridc.reports.comparison.run import RunBenchmark
+from gridc.reports.words import too_many_words
 from gridc.schema.comparison import (
     Aspect,
     ChangeEstimate,
@@ -158,7 +158,7 @@ def why_not_passing(most: float, a: StateCounts, b: StateCounts) -> str | None:
         (b.lacking, "b's answers are unreadable, cut off or missing"),
     ):
         if share > most:
-            return f"{percent(share, 0)} of {what}, and at most {stated_percent(most)} may be"
+            return too_many_words(share, what, most)
     return None
 
 

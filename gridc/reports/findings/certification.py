@@ -97,8 +97,18 @@ class PairEvidence:
         return int(np.lcm.reduce(self.outcomes.replicates, initial=1) * sizes.max()) * self.outcomes.scale
 
     @cached_property
+    def whole(self) -> NDArray[np.bool_]:
+        return self.outcomes.whole(self.a, self.b)
+
+    @cached_property
     def differences(self) -> Whole:
         return self._weighted(self._of(designated=False))
+
+    def flippable(self, at: Whole | slice) -> Whole:
+        """The differences of these configurations that joint flips take: 0 where an outcome is credited,
+        because the worst case of one direction is not that of the other."""
+        taken: Whole = self.differences[at] * self.whole[at, None]
+        return taken
 
     def _weighted(self, differences: Whole) -> Whole:
         weights = np.lcm.reduce(self.outcomes.replicates, initial=1) // self.outcomes.replicates
@@ -109,10 +119,10 @@ class PairEvidence:
     def tests(self) -> exact_tests.PairTests:
         """The tests that certify: McNemar's on replicate 0 where a unit is an item or a question that earns a
         point or none, else bets on all of it, which parts of points do not harm. Of a question the first copy
-        counts; no direction is shown that the scores of all copies do not have. Where an outcome has no score
-        it speaks against either direction."""
+        counts; no direction is shown that the scores of all copies do not have. What is credited, without a
+        score or unread, speaks against either direction."""
         tests = self._tests(self._of(designated=True), lambda: self.differences)
-        if not self.outcomes.is_whole(self.a, self.b):
+        if not self.whole.all():
             sides = (
                 self._tests(self._claimed(first, True), partial(self._claimed, first, False))
                 for first in (True, False)
@@ -269,7 +279,7 @@ class JointFlips:
         chosen after the data only what single configurations of the full envelope imply."""
         able = [_can_support(pair) for pair in self.pairs]
         rows = [
-            sign_flips.cubes(pair.differences[contrasts.searched], contrasts.groups)
+            sign_flips.cubes(pair.flippable(contrasts.searched), contrasts.groups)
             for pair in compress(self.pairs, able)
         ]
         cubes = iter(
@@ -281,8 +291,9 @@ class JointFlips:
             if not tested:
                 yield Weight(NOTHING, NOTHING)
                 continue
-            differences, groups = pair.differences[contrasts.searched], contrasts.groups
-            found = sign_flips.max_t(differences, sums[contrasts.searched], groups, next(cubes))
+            differences, groups = pair.flippable(contrasts.searched), contrasts.groups
+            own_sums = sums[contrasts.searched] * pair.whole[contrasts.searched, None]
+            found = sign_flips.max_t(differences, own_sums, groups, next(cubes))
             yield _supported(
                 pair, contrasts, sign_flips.where_seen(found, differences, groups, pair.span), members, alpha
             )
@@ -297,10 +308,9 @@ class JointFlips:
 
 def _can_support(pair: PairEvidence) -> bool:
     """Not of too few or too unequal units, unless each is an item, and not where copies are taken as
-    independent or outcomes have no score."""
+    independent."""
     outcomes = pair.outcomes
-    scored = outcomes.is_whole(pair.a, pair.b)
-    return not outcomes.copied and scored and sign_flips.can_support(outcomes.items_of_units)
+    return not outcomes.copied and sign_flips.can_support(outcomes.items_of_units)
 
 
 def _supported(

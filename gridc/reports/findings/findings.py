@@ -17,6 +17,7 @@ from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.asked import DifferingLevels
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings import unread
 from gridc.reports.findings.analysis import BenchmarkAnalysis, analyse
 from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, claim_evidence
 from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, compare, reread
@@ -37,6 +38,7 @@ from gridc.reports.findings.scores import (
     unit_intervals,
 )
 from gridc.reports.findings.standings import standings
+from gridc.reports.findings.unread import differ
 from gridc.runtime.store.events import InterimLook, before_reports, steps_back
 from gridc.runtime.store.reader import Progress
 from gridc.runtime.store.store import Store
@@ -46,7 +48,14 @@ from gridc.schema.certificate import EndingsRow, Floor, NoiseRow, ScopeKind, Unc
 from gridc.schema.deviation import DeviationEntry, EarlierAnswersRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.recorded import RecordedRuns
-from gridc.schema.rows import ClaimFamily, EvidenceRow, OrderingClaimRow, PairTestsRow, StandingsRow
+from gridc.schema.rows import (
+    ClaimFamily,
+    EvidenceRow,
+    OrderingClaimRow,
+    PairTestsRow,
+    StandingsRow,
+    UnreadRow,
+)
 from gridc.schema.spec import Spec
 from gridc.statistics import envelope as orderings
 from gridc.statistics.envelope import (
@@ -84,23 +93,20 @@ class PairFinding:
     """A pair's counts, what the items and the noise floor say of them, and the digest of their rows.
 
     `counts` are intention-to-treat: an unreadable answer scores 0. `readable` are the same counts of
-    the per-protocol scores, which leave unreadable answers out.
+    the per-protocol scores, which leave unreadable answers out. `unread` says what holds whatever these are.
     """
 
     counts: PairCounts
     readable: PairCounts
     evidence: EvidenceRow
     noise: NoiseRow
+    unread: UnreadRow
     rows: str
 
     @property
     def parted(self) -> bool:
         """Whether the two ways of counting disagree on the majority, on D1 or on D2."""
-        one, other = self.counts, self.readable
-        stated = ((one.d1, other.d1), (one.d2, other.d2))
-        return one.majority != other.majority or any(
-            None not in both and both[0] != both[1] for both in stated
-        )
+        return differ(self.counts, self.readable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,19 +472,24 @@ def _scope(
         model: {score.cell.configuration: score.of_readable for score in cells}
         for model, cells in inside.items()
     }
-    pairs = tuple(
-        PairFinding(
-            count(a, b, scores[a], scores[b]),
-            count(a, b, readable[a], readable[b]),
-            weighed.pairs[benchmark, scope.configurations, a, b],
-            _noise(inside[a], inside[b], floors),
-            digest([score.rows for score in (*inside[a], *inside[b])]),
+    pairs = []
+    for a, b in combinations(by_model, 2):
+        counts = count(a, b, scores[a], scores[b])
+        evidence = weighed.pairs[benchmark, scope.configurations, a, b]
+        pairs.append(
+            PairFinding(
+                counts,
+                count(a, b, readable[a], readable[b]),
+                evidence,
+                _noise(inside[a], inside[b], floors),
+                unread.of_pair(inside[a], inside[b], counts, evidence),
+                digest([score.rows for score in (*inside[a], *inside[b])]),
+            )
         )
-        for a, b in combinations(by_model, 2)
-    )
     good = orderings.goodness(scores, direction)
     tau, dropped = orderings.concordance(good)
-    return ScopeFinding(scope, pairs, orderings.reachable(good), orderings.mismatch(good), tau, dropped)
+    reachable, mismatch = orderings.reachable(good), orderings.mismatch(good)
+    return ScopeFinding(scope, tuple(pairs), reachable, mismatch, tau, dropped)
 
 
 def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> NoiseRow:

@@ -22,6 +22,7 @@ from gridc.outcomes import CellOutcomes
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical_row, digest_bytes
 from gridc.schema.certificate import GapRow, PairGapsRow
+from gridc.schema.comparison import UNREADABLE
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Flags, Floats, Whole
@@ -40,6 +41,8 @@ def item_outcomes(cells: Iterable[Cell], store: Store, stamp: str) -> dict[str, 
     stored = store.outcomes(stamp)
     groups: dict[tuple[str, str], dict[str, str]] = {}
     for cell in cells:
+        if cell.setting.reads_text and cell.key in stored:
+            stored[cell.key] = _with_unread(cell, stored[cell.key], store, stamp)
         if cell.setting.aggregate != "mean" and cell.key in stored:
             stored[cell.key] = _aggregated(cell, stored[cell.key], store, stamp)
         level = cell.setting.all_of
@@ -57,6 +60,13 @@ def out_of_bounds(cell: Cell) -> StoreError:
     return StoreError([Diagnostic("GC605", message, help="`gridc verify` says what else is wrong with it")])
 
 
+def _with_unread(cell: Cell, outcomes: CellOutcomes, store: Store, stamp: str) -> CellOutcomes:
+    if (outcomes.parsed == outcomes.scored).all():
+        return outcomes
+    unread = store.unread(stamp, cell.key)
+    return replace(outcomes, unread=np.array([unread.get(item, 0) for item in outcomes.items], np.int64))
+
+
 def _aggregated(cell: Cell, replicates: CellOutcomes, store: Store, stamp: str) -> CellOutcomes:
     setting, scored = cell.setting, replicates.scored == replicates.trials
     possible = replicates.scored * setting.scale
@@ -66,13 +76,16 @@ def _aggregated(cell: Cell, replicates: CellOutcomes, store: Store, stamp: str) 
     votes = {item: [Vote(answer, score) for _, answer, score, _ in rows] for item, rows in by_item}
     scores = {item: setting.item_score(of_item) for item, of_item in votes.items()}
     earned = np.array([scores.get(item, 0) for item in replicates.items], dtype=np.int64) * scored
+    read = scored & (replicates.parsed > 0)
+    unread = None if replicates.unread is None else scored & ~read & (replicates.unread > 0)
     return replace(
         replicates,
         trials=np.ones_like(replicates.trials),
         scored=scored.astype(np.int64),
-        parsed=(scored & (replicates.parsed > 0)).astype(np.int64),
+        parsed=read.astype(np.int64),
         correct=earned,
         first=np.where(scored, earned, -1),
+        unread=None if unread is None else unread.astype(np.int64),
     )
 
 
@@ -91,8 +104,15 @@ def _grouped_outcomes(cell: Cell, alone: CellOutcomes, groups: Mapping[str, str]
 
     scored, parsed = least(alone.scored), least(alone.parsed)
     earned = np.where(parsed > 0, least(alone.correct), setting.item_credit) * scored
+    # An item that is read stands for nothing where another one of its group is not.
+    unread = None if alone.unread is None else np.where(-least(-alone.unread) > 0, scored - parsed, 0)
     return replace(
-        alone, scored=scored, parsed=parsed, correct=earned, first=np.where(scored > 0, earned, -1)
+        alone,
+        scored=scored,
+        parsed=parsed,
+        correct=earned,
+        first=np.where(scored > 0, earned, -1),
+        unread=unread,
     )
 
 
@@ -100,7 +120,8 @@ def _grouped_outcomes(cell: Cell, alone: CellOutcomes, groups: Mapping[str, str]
 class CellScore:
     """One cell's outcome. Counts are over the outcomes of its items (`Setting.outcomes_of_item`: items x
     replicates, unless these are aggregated); `correct` is the sum of their scores, in units of 1 / `scale`,
-    and an unreadable one earned `credit` of it.
+    and an unreadable one earned `credit` of it. `unread` of them were read from text and could not be read to
+    their end: no call failed, and no provider refused.
 
     `standard_error` is of the mean over items, robust to the dependence of items of one unit; None while the
     cell is incomplete, has a single unit, or has the same outcome on every item (a spread of zero in the
@@ -114,6 +135,7 @@ class CellScore:
     correct: int
     standard_error: float | None
     rows: str
+    unread: int = 0
 
     @property
     def complete(self) -> bool:
@@ -124,6 +146,16 @@ class CellScore:
         """Mean score of all answers, the unreadable ones with what the spec gives them (intention to treat).
         None while a single sample is missing."""
         return Fraction(self.correct, self.trials * self.scale) if self.complete else None
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction] | None:
+        """The score where what is unread earned nothing, and where it earned all; None while a single sample
+        is missing."""
+        if not self.complete:
+            return None
+        least = self.correct - self.credit * self.unread
+        most = least + self.scale * self.unread
+        return Fraction(least, self.trials * self.scale), Fraction(most, self.trials * self.scale)
 
     @property
     def scale(self) -> int:
@@ -227,7 +259,8 @@ def score_of(cell: Cell, outcomes: CellOutcomes, units: Mapping[str, str]) -> Ce
     if scored == trials:
         most = setting.outcomes_of_item * setting.item_scale
         error = standard_error(outcomes.correct, most, units_of(outcomes.items, units))
-    return CellScore(cell, trials, scored, parsed, correct, error, digest_bytes(rows))
+    unread = 0 if outcomes.unread is None or not setting.reads_text else int(outcomes.unread.sum())
+    return CellScore(cell, trials, scored, parsed, correct, error, digest_bytes(rows), unread)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,7 +281,9 @@ class Outcomes:
     copy that is asked, where a unit is a question; None where every item stands for itself. `copied` says
     that the spec takes copies of one question as independent: then nothing is claimed of new items. Of
     `nothing_read`, (model, configuration), every answer is unreadable. `credited` (models, configurations,
-    items) are the outcomes that have no score in the logs and earned `credit`; None where there is none.
+    items) are the outcomes that earned `credit`, (models, configurations), and speak against whatever is
+    claimed: what has no score in the logs, and what is unread where that is more than `UNREADABLE` of a
+    model's answers in a configuration; None where there is none.
     """
 
     models: tuple[str, ...]
@@ -267,7 +302,7 @@ class Outcomes:
     copied: bool = False
     nothing_read: frozenset[tuple[str, str]] = frozenset()
     credited: Whole | None = None
-    credit: int = 0
+    credit: Whole | None = None
 
     @property
     def unit_count(self) -> int:
@@ -305,28 +340,31 @@ class Outcomes:
         return self._by_unit(self.points(a, designated), self.points(b, designated), designated)
 
     def claimed(self, a: str, b: str, designated: bool) -> Whole:
-        """The same as it speaks for a at least: where an outcome has no score, a earned nothing and b all."""
+        """The same as it speaks for a at least: of what is `credited` a earned nothing and b all."""
         if self.credited is None:
             return self.differences(a, b, designated)
         least, most = (self.points(model, designated, earned) for model, earned in ((a, 0), (b, self.scale)))
         return self._by_unit(least, most, designated)
 
-    def is_whole(self, a: str, b: str) -> bool:
-        """Whether every outcome of both models has a score."""
+    def whole(self, a: str, b: str) -> Flags:
+        """Where no outcome of either model is `credited`, (configurations,)."""
+        if self.credited is None:
+            return np.ones(len(self.configurations), np.bool_)
         pair = [self.models.index(a), self.models.index(b)]
-        return self.credited is None or not self.credited[pair].any()
+        whole: Flags = (self.credited[pair] == 0).all(axis=(0, 2))
+        return whole
 
-    def points(self, model: str, designated: bool, credit: int | None = None) -> Whole:
-        """What a model earned, (configurations, items), an outcome without a score `credit`. Which repetition
-        is without one is not known, so that it may be the first."""
+    def points(self, model: str, designated: bool, earned: int | None = None) -> Whole:
+        """What a model earned, (configurations, items), of what is `credited` so much. Which repetition
+        that is is not known: the first may be it where it earned the credit."""
         at = self.models.index(model)
         rows: Whole = (self.first if designated else self.correct)[at]
-        if credit is None or self.credited is None:
+        if earned is None or self.credited is None or self.credit is None:
             return rows
-        lost = self.credited[at]
+        lost, credit = self.credited[at], self.credit[at][:, None]
         if designated:
-            return np.where(lost > 0, credit, rows)
-        points: Whole = rows + (credit - self.credit) * lost
+            return np.where((lost > 0) & (rows == credit), earned, rows)
+        points: Whole = rows + (earned - credit) * lost
         return points
 
     def _by_unit(self, a: Whole, b: Whole, designated: bool) -> Whole:
@@ -379,8 +417,9 @@ def gather(
     measured, planned = np.zeros(shape[:2], dtype=np.bool_), np.zeros(shape[1:], dtype=np.bool_)
     numbers = {name: number for number, name in enumerate(configurations)}
     columns: dict[tuple[str, ...], Whole] = {}
-    some = [stored[cell.key].credited is not None for cell in shared]
-    credited = np.zeros(shape, dtype=np.int64) if any(some) else None
+    found = {cell.key: _against(cell, stored[cell.key]) for cell in shared}
+    against = {key: counted for key, counted in found.items() if counted is not None}
+    credited, credit = np.zeros(shape, dtype=np.int64), np.zeros(shape[:2], dtype=np.int64)
     scale = lcm(*(cell.setting.item_scale for cell in shared))
     for cell in shared:
         outcomes, row = stored[cell.key], numbers[cell.configuration]
@@ -389,14 +428,15 @@ def gather(
         model, at = models.index(cell.model), columns[outcomes.items]
         parts = scale // cell.setting.item_scale
         correct[model, row, at], first[model, row, at] = outcomes.correct * parts, outcomes.first * parts
-        if credited is not None and outcomes.credited is not None:
-            credited[model, row, at] = outcomes.credited
+        credit[model, row] = cell.setting.item_credit * parts
+        credited[model, row, at] = against.get(cell.key, 0)
         measured[model, row] = bool((outcomes.scored == outcomes.trials).all())
         planned[row, at] = True
     first_copy = held.unit == "question"
-    if held.repeats > 1 and (alone := _one_of_each(held, items, correct, first, planned)) is not None:
+    columns_of_items = correct, first, planned, credited
+    if held.repeats > 1 and (alone := _one_of_each(held, items, *columns_of_items)) is not None:
         items, first_copy = tuple(compress(items, alone.tolist())), False
-        correct, first, planned = correct[..., alone], first[..., alone], planned[:, alone]
+        correct, first, planned, credited = (column[..., alone] for column in columns_of_items)
     units = units_of(items, held.units)
     return Outcomes(
         models=models,
@@ -424,11 +464,22 @@ def gather(
             for cell in shared
             if not cell.setting.ranks and _nothing_read(stored[cell.key])
         ),
-        credited=credited,
-        credit=max(
-            (cell.setting.item_credit * (scale // cell.setting.item_scale) for cell in shared), default=0
-        ),
+        credited=credited if against else None,
+        credit=credit,
     )
+
+
+def counts_against(unread: int, answers: int) -> bool:
+    """Whether so many answers of a cell are unread that each speaks against whatever is claimed."""
+    return unread > Fraction(str(UNREADABLE)) * answers
+
+
+def _against(cell: Cell, outcomes: CellOutcomes) -> Whole | None:
+    """By item the outcomes that speak against whatever is claimed; None where there is none."""
+    if outcomes.credited is not None or outcomes.unread is None or not cell.setting.reads_text:
+        return outcomes.credited
+    against = counts_against(int(outcomes.unread.sum()), int(outcomes.trials.sum()))
+    return outcomes.unread if against else None
 
 
 def _may_be_sampled(setting: Setting) -> bool:

@@ -69,15 +69,17 @@ class _MeanScores:
         """How much each unit counts, (units,): its items, where every configuration asks them all."""
         return self._by_unit(self.weights)
 
-    def ends(self, model: str) -> tuple[Floats, Floats]:
-        """The least and the most that each unit can have earned, (units,) each: an answer without a score
-        earned nothing, or all."""
+    def good(self, model: str, earned: int | None = None) -> Floats:
+        """How much of what is good each unit has, (units,), of what is credited as much as it `earned`."""
         most = (self.outcomes.replicates[self.over] * self.outcomes.scale)[:, None]
-        low, high = (
-            self._by_unit(self.outcomes.points(model, False, credit)[self.over] / most * self.weights)
-            for credit in (0, self.outcomes.scale)
-        )
-        return (self.rows - high, self.rows - low) if self.lower else (low, high)
+        had = self._by_unit(self.outcomes.points(model, False, earned)[self.over] / most * self.weights)
+        return self.rows - had if self.lower else had
+
+    def ends(self, model: str) -> tuple[Floats, Floats]:
+        """The least and the most of it that each unit can have, (units,) each."""
+        ends = (0, self.outcomes.scale)
+        worst, best = (self.good(model, earned) for earned in (reversed(ends) if self.lower else ends))
+        return worst, best
 
     def _by_unit(self, by_item: Floats) -> Floats:
         """The mean over the configurations, summed over the items of each unit."""
@@ -109,14 +111,15 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
         return None
     means = _MeanScores(outcomes, over, direction.lower)
     ends = {outcomes.models[place]: means.ends(outcomes.models[place]) for place in places}
-    points = {model: float(least.sum() / means.rows.sum()) for model, (least, _) in ends.items()}
+    good = {model: means.good(model) for model in ends}
+    points = {model: float(own.sum() / means.rows.sum()) for model, own in good.items()}
     order = sorted(points, key=lambda model: (-decimals(points[model]), model))
     # The one that stands behind is never shown to be better: its p is at least a half.
     p = {(a, b): means.p_better(ends[a][0], ends[b][1]) for a, b in combinations(order, 2)}
     adjusted = holm(list(p.values()), 2 * len(p))
     apart = {pair for pair, value in zip(p, adjusted, strict=True) if value <= alpha}
     scores = {model: decimals(1 - share if direction.lower else share) for model, share in points.items()}
-    least = {model: means.rows - low if direction.lower else low for model, (low, _) in ends.items()}
+    earned = {model: means.rows - own if direction.lower else own for model, own in good.items()}
     return StandingsRow(
         over=tuple(outcomes.configurations[at] for at in over),
         test=means.test,
@@ -127,11 +130,11 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
                 best=1 + sum((other, model) in apart for other in order),
                 worst=len(order) - sum((model, other) in apart for other in order),
                 score=scores[model],
-                interval=share_limits(means.rows, least[model]),
+                interval=share_limits(means.rows, earned[model]),
             )
             for place, model in enumerate(order, start=1)
         ),
-        neighbours=tuple(_neighbours(order, p, ends, scores, alpha)),
+        neighbours=tuple(_neighbours(order, p, good, scores, alpha)),
         tie_groups=tuple(_tie_groups(order, apart)),
         unplaced=tuple(model for model in outcomes.models if model not in ends),
         left_out=tuple(name for at, name in enumerate(outcomes.configurations) if at not in over),
@@ -141,13 +144,13 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
 def _neighbours(
     order: Sequence[str],
     p: Mapping[tuple[str, str], float],
-    ends: Mapping[str, tuple[Floats, Floats]],
+    good: Mapping[str, Floats],
     scores: Mapping[str, float],
     alpha: float,
 ) -> Iterator[NeighbourRow]:
     two_sided = [min(1.0, 2 * p[pair]) for pair in pairwise(order)]
     for (a, b), alone, adjusted in zip(pairwise(order), two_sided, holm(two_sided), strict=True):
-        first, second = ends[a][0], ends[b][0]
+        first, second = good[a], good[b]
         yield NeighbourRow(
             a=a,
             b=b,

@@ -140,7 +140,7 @@ class ComparedCells:
             scale=scale,
             nothing_read=frozenset(place for place, row in rows.items() if row.unread),
             credited=lost if lost.any() else None,
-            credit=credit,
+            credit=np.full(correct.shape[:2], credit),
         )
 
 

@@ -38,6 +38,7 @@ from gridc.reports.words import (
     conduct_words,
     listed,
     not_asked,
+    open_words,
 )
 from gridc.schema.certificate import GapRow
 from gridc.statistics.clustered_logit import enough_cases
@@ -113,6 +114,13 @@ def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         silent = [row.model for row in board.models if row.unreadable and row.unreadable == row.samples]
         if silent and board not in behaved:
             sentences.append(f"No answer of {listed(silent)} on {board.benchmark} could be read.")
+    sentences += open_words(
+        [
+            (where.benchmark, pair.counts.a, pair.counts.b, pair.unread)
+            for where, pair in compared(findings)
+            if where.direction.target is None
+        ]
+    )
     return " ".join(sentences)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal
 
-from gridc.numbers import counted, number, p_in_text, percent, stated
+from gridc.numbers import counted, number, p_in_text, percent, stated, stated_percent
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import sentence
@@ -16,6 +16,7 @@ from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import Backing, Statement, of_benchmark, of_study
 from gridc.reports.told import named, strength, told, untold
 from gridc.reports.words import ASSUMED, LIKELY, LIMITS, PLURAL, STRENGTHS, possible_words, units_words
+from gridc.schema.comparison import UNREADABLE
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
 from gridc.schema.rows import ClaimTestRow, EvidenceRow, StrengthRow
 from gridc.statistics.clustered_logit import FLOOR, enough_cases
@@ -309,15 +310,21 @@ def evidence_words(unit: UnitLevel, pair: PairFinding) -> str:
 
 
 def _unread_words(pair: PairFinding) -> str:
-    """In how many configurations the scores of a pair are in no test."""
+    """In how many configurations the scores of a pair are in no test, or count as they speak against it."""
     unread = pair.counts.measured - pair.readable.measured
-    if not unread:
-        return ""
-    verb = "is" if unread == 1 else "are"
-    return (
-        f"In {counted(unread, 'configuration')} {pair.counts.a} or {pair.counts.b} gave no readable answer, "
-        f"which {verb} in no test."
-    )
+    parts = []
+    if unread:
+        verb = "is" if unread == 1 else "are"
+        parts.append(
+            f"In {counted(unread, 'configuration')} {pair.counts.a} or {pair.counts.b} gave no readable "
+            f"answer, which {verb} in no test."
+        )
+    if against := len(pair.unread.beyond) - unread:
+        parts.append(
+            f"In {counted(against, 'configuration')} more than {stated_percent(UNREADABLE)} of a model's "
+            "answers are unread: there each counts against what is established, and joint flips leave it out."
+        )
+    return " ".join(parts)
 
 
 def _strength_words(unit: UnitLevel, pair: PairFinding) -> str:

@@ -12,10 +12,11 @@ from gridc.numbers import between, bracketed, counted, hundredths, number, perce
 from gridc.reports.findings.answers import TEXT_LIKELIHOODS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding
 from gridc.reports.findings.rates import RateFinding, not_given
-from gridc.reports.findings.scores import CellScore
+from gridc.reports.findings.scores import CellScore, counts_against
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
 from gridc.reports.quantities import in_its_measure
 from gridc.reports.statements.statement import Statement, of_benchmark, of_study
+from gridc.schema.comparison import UNREADABLE
 from gridc.schema.effects import Aggregate, Attempts
 from gridc.schema.scores import ByExpected, EvenScores, Scores
 
@@ -166,17 +167,23 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
                 helps = ", which is the better end there"
             elif target is not None:
                 helps = f", which can bring a score nearer to {stated(target)}, the best one there"
+        too_many = [score for score in low if counts_against(score.unread, score.trials)]
+        against = (
+            f" Where more than {stated_percent(UNREADABLE)} are, each counts against whatever is claimed."
+            if target is None and any(not score.nothing_read for score in too_many)
+            else ""
+        )
         yield Statement(
             f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than "
             f"{stated_percent(least)} of a "
             f"model's answers {'got a label' if judged else 'could be read'} ({models}; at worst "
             f"{percent(worst.parse_rate)}). {'One without' if judged else 'An unreadable answer'} "
-            f"{unreadable_words(low)}{helps}.{untested}",
+            f"{unreadable_words(low)}{helps}.{untested}{against}",
             "limit",
             (benchmark.benchmark,),
             short=f"On {benchmark.benchmark}, in {places} of {size} configurations {most} of a model's "
             f"answers {'got no label from a judge' if judged else 'could not be read'}; each "
-            f"{unreadable_words(low)}{helps}.{untested}",
+            f"{unreadable_words(low)}{helps}.{untested}{against}",
         )
 
 
@@ -186,6 +193,25 @@ def unreadable_words(cells: Sequence[CellScore]) -> str:
     if credited == {True}:
         return "scores 1, the worst there"
     return "scores 0, or 1 where the spec gives it the worst score" if True in credited else "scores 0"
+
+
+def estimand(benchmark: BenchmarkFinding) -> str:
+    """What the scores of a benchmark are means of, with what an unread answer is in them."""
+    read = [score for score in benchmark.cells if score.cell.setting.reads_text]
+    if not read:
+        recorded = any(score.cell.setting.recorded for score in benchmark.cells)
+        unread = "an answer without a score counts as wrong" if recorded else "none is read from text"
+        return f"the mean score of all answers; {unread}"
+    judged = all(METHODS[score.cell.setting.method].judged for score in read)
+    what = "a response without a label" if judged else "an unreadable answer"
+    worst, lower = {score.credit > 0 for score in read}, benchmark.direction.lower
+    if worst == {True} or (worst == {False} and not lower and benchmark.direction.target is None):
+        earns = "counts as wrong"
+    elif worst == {False}:
+        earns = "earns 0, the better end" if lower else "earns 0"
+    else:
+        earns = "counts as wrong where the spec says so, and else earns 0, the better end"
+    return f"the mean score of all answers, in which {what} {earns}"
 
 
 @of_benchmark("scoring", "limits", 140)

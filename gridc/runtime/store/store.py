@@ -31,7 +31,9 @@ ENDED = """CASE WHEN score IS NULL THEN 'waiting'
                                WHEN choice IS NOT NULL THEN 'read'
                                WHEN evidence LIKE '%"no answer: %'
                                THEN 'failed ' || substr(json_extract(evidence, '$.unread'), 12)
-                               ELSE (SELECT CASE WHEN json_extract(answer, '$.refused') THEN 'refused'
+                               ELSE (SELECT CASE WHEN json_type(answer, '$.error') = 'object'
+                                                 THEN 'failed ' || json_extract(answer, '$.error.kind')
+                                                 WHEN json_extract(answer, '$.refused') THEN 'refused'
                                                  WHEN json_extract(answer, '$.finish') = 'length' THEN 'cut'
                                                  ELSE 'unread' END
                                      FROM trace t JOIN call ON call.id = t.call
@@ -185,6 +187,18 @@ class OutcomeReader(Reader):
             for ended, number in rows:
                 totals[model, benchmark, ended] += number
         yield from ((*place, totals[place]) for place in sorted(totals))
+
+    def unread(self, stamp: str, cell: str) -> dict[str, int]:
+        """By item how many samples of one cell ended `unread` or `cut`, as `endings` says; none is left out
+        that has any."""
+        rows = self._db.execute(
+            f"""SELECT item, count(*)
+                FROM (SELECT s.item, coalesce({ENDED}, 'unread') AS ended FROM sample s
+                      WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?) AND choice IS NULL)
+                WHERE ended IN ('unread', 'cut') GROUP BY item""",
+            [stamp, cell],
+        )
+        return dict(rows.fetchall())
 
     def ended_samples(self, stamp: str, cell: str) -> Iterator[tuple[str, int | None, Any, str | None]]:
         """(item, score, how it ended, id of its first prompt) of every sample of one cell, by item and

@@ -189,6 +189,7 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str] | tuple[str, Measure, str,
     "judging.md#one-of-two-responses": (
         ("swap_inconsistency", "share", "pairs whose preference changes with their order", SHARE_INTERVAL),
         ("first_place", "share", "preferences for the response that stands first", SHARE_INTERVAL),
+        ("longer", "share", "preferences, or better labels, for the longer of two responses", SHARE_INTERVAL),
     ),
     "audit.md#what-is-reported": (
         (

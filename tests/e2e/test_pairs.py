@@ -48,9 +48,11 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "answer_to", reply)
 
 
-def pairs(made: Judging, more: str = "", against: str = 'against = "bee"', swap: str = "true") -> Any:
+def pairs(
+    made: Judging, more: str = "", against: str = 'against = "bee"', swap: str = "true", **stated: Any
+) -> Any:
     judges = JUDGE.replace("{against}", against).replace("{swap}", swap)
-    return made.write(more, judges=judges, scores="{ loss = 0, tie = 0.5, win = 1 }")
+    return made.write(more, judges=judges, scores="{ loss = 0, tie = 0.5, win = 1 }", **stated)
 
 
 def estimates(made: Judging) -> dict[str, Any]:
@@ -191,7 +193,7 @@ def test_a_response_is_compared_with_the_right_answer_once(tmp_path: Path) -> No
         card, found = (made.folder / "results/judged/gridcard.md").read_text(), estimates(made)
         named = made.rows("SELECT judge, count(*) FROM judgement GROUP BY 1")
     assert named == [("judge", 4 * ITEMS)]
-    assert not any(name.startswith("pairs/") for name in found)
+    assert [name for name in found if name.startswith("pairs/")] == ["pairs/judge/longer"]
     assert "compared with the item's right answer" in card.replace("\\\\", "")
     assert "the effect of its position is not measured" in card
     assert {

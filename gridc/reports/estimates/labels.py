@@ -5,6 +5,7 @@ from typing import Any
 
 from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.judges import JUDGE_BIASES
 from gridc.reports.findings.labels import AUDITS, GUESSES, JUDGING, PairsFinding
 from gridc.reports.quantities import estimate
 from gridc.reports.statements.labels import INDEPENDENT
@@ -108,6 +109,20 @@ def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
     for judging in findings[JUDGING]:
         for pairs in judging.compared:
             yield from _of_pairs(pairs, judging.rows)
+    for bias in findings[JUDGE_BIASES]:
+        if bias.longer is not None:
+            ahead = "preferences" if bias.compares else "better labels of two models' responses to an item"
+            yield estimate(
+                "longer",
+                id=f"{'pairs' if bias.compares else 'labels'}/{bias.name}/longer",
+                about=f"{ahead} for the longer response, of {bias.name}",
+                estimate=bias.longer.share,
+                interval=(bias.longer.low, bias.longer.high),
+                method="a share",
+                assumption=INDEPENDENT,
+                rows=bias.rows,
+                n=bias.longer.n,
+            )
 
 
 def _of_pairs(pairs: PairsFinding, rows: str) -> Iterator[EstimateRow]:

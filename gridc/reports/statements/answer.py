@@ -22,6 +22,7 @@ from gridc.numbers import (
 )
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import approximate, verdict_lines
+from gridc.reports.findings.judges import JUDGE_BIASES, JudgeBias
 from gridc.reports.findings.labels import AUDITS, JUDGING
 from gridc.reports.findings.rates import RateFinding, RateGap, hits_of
 from gridc.reports.scoreboard import Scoreboard, ScoreboardRow, of_findings
@@ -427,9 +428,34 @@ def _read(findings: Findings) -> Iterator[str]:
         elif not audits:
             text += ", which neither a second judge nor a person has checked"
         yield f"{text}."
+    for bias in findings[JUDGE_BIASES]:
+        yield from _bias(bias)
     for audit in audits[:FEW]:
         agreement = audit.agreement
         yield f"People agree with {percent(agreement.agreement)} of {agreement.n:,} labels ({audit.sheet})."
+
+
+def _bias(bias: JudgeBias) -> Iterator[str]:
+    """What speaks against the labels of a judge, a sentence each."""
+    judge, longer = f"the judge {bias.model}", bias.longer
+    if bias.goes_by_length and longer is not None:
+        what = (
+            f"{judge[0].upper()}{judge[1:]} prefers the longer of two responses"
+            if bias.compares
+            else f"Where two models' responses to an item get different labels from {judge}, the longer one "
+            "gets the one that earns more"
+        )
+        share = f"{percent(longer.share)} of {counted(longer.n, 'preference' if bias.compares else 'case')}"
+        yield f"{what} in {share} ({INTERVAL} {between((longer.low, longer.high), percent)})."
+    for asked in bias.injected:
+        end = "response ends" if asked.responses == 1 else "responses end"
+        yield (
+            f"{asked.responses:,} {end} as a reply of {judge} does, asking for `{asked.label}`; it gave that "
+            f"label to {asked.given:,}."
+        )
+    if bias.never_gives:
+        labels = listed([f"`{label}`" for label in bias.never_gives])
+        yield f"In {counted(bias.labelled, 'label')} {judge} never gave {labels}."
 
 
 def _claim(benchmark: BenchmarkFinding, pair: PairFinding) -> str:

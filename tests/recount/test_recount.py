@@ -123,10 +123,10 @@ def test_what_is_certified_and_what_is_an_order(study: tuple[Path, Path], tmp_pa
     assert list(differences(document, again(document, sure, folder))) == []
 
 
-@pytest.mark.parametrize("one_in", [3, 8])
+@pytest.mark.parametrize("one_in", [3, pytest.param(8, marks=pytest.mark.slow)])
 def test_what_nobody_could_read(one_in: int, study: tuple[Path, Path], tmp_path: Path) -> None:
     """Of one model every third answer, above the limit, or every eighth, below it; where all others are told
-    apart. Of the sampled ones some replicates alone."""
+    apart. Of the sampled ones some replicates alone; some were refused, and of some the call failed."""
     folder, store = study
     part = tmp_path / "part.sqlite"
     shutil.copy(store, part)
@@ -139,8 +139,22 @@ def test_what_nobody_could_read(one_in: int, study: tuple[Path, Path], tmp_path:
             f"""UPDATE sample SET score = 0, choice = NULL, evidence = NULL
                 WHERE cell IN ({cells}) AND (unicode(substr(item, -1)) + replicate) % {one_in} = 0"""
         )
+        calls = f"""SELECT call FROM trace JOIN sample USING (cell, item, replicate)
+                    WHERE cell IN ({cells}) AND choice IS NULL AND item LIKE """
+        db.execute(
+            f"UPDATE call SET answer = json_set(answer, '$.refused', json('true')) WHERE id IN ({calls} '%1')"
+        )
+        failed = json.dumps({"error": {"kind": "timeout", "message": "late"}})
+        db.execute(f"UPDATE call SET answer = ? WHERE id IN ({calls} '%4')", [failed])
+        db.execute(
+            f"""UPDATE sample SET evidence = '{{"unread": "no answer: timeout"}}'
+                WHERE cell IN ({cells}) AND choice IS NULL AND item LIKE '%4'"""
+        )
     document = certificate(folder, part)
     pairs = [pair for row in document["benchmarks"] for scope in row["scopes"] for pair in scope["pairs"]]
+    ended = [row for bench in document["benchmarks"] for row in bench["endings"] if row["model"] == "mistral"]
+    assert one_in == 8 or all(sum(row[kind] for row in ended) for kind in ("refused", "unread"))
+    assert one_in == 8 or any(row["failed"] for row in ended)
     rows = [pair["unread"] for pair in pairs if "mistral" in (pair["a"], pair["b"])]
     assert any(row["unread_a"] or row["unread_b"] for row in rows)
     assert any(row["beyond"] for row in rows) == (one_in == 3)

@@ -4,14 +4,18 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gridc.compiler.grid.cells import Cell
 from gridc.reports.card import make_cards, verdict
 from gridc.reports.certificate import certify
+from gridc.reports.findings.certification import exact_claims
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.scores import Outcomes, counts_against
 from gridc.reports.statements.answer import answer
 from gridc.schema.rows import UnreadRow
+from tests.reports import builders
 from tests.reports.builders import ITEMS, findings_of, spec_of
 
 MODELS = {"ant": None, "bee": None}
@@ -71,6 +75,23 @@ def test_the_limit_is_that_of_compare(share: int) -> None:
     assert (pair.evidence.certified.claim is None) == (share > 4)
     assert bool(pair.unread.beyond) == (share > 4)
     assert pair.unread.agrees, "ant has 16, and bee at most 13"
+
+
+def test_what_is_claimed_up_to_the_limit_says_that_unread_answers_could_turn_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 100 answers 18 are unread, and 15 points lie between the two."""
+    monkeypatch.setattr(builders, "ITEMS", 100)
+    findings = found({"ant": 60, "bee": 45}, {"ant": 100, "bee": 82})
+    (pair,) = findings.benchmarks[0].full.pairs
+    assert pair.evidence.certified.first == "ant" and not pair.unread.beyond
+    assert pair.unread.claim is False and (pair.unread.low, pair.unread.high) == (-0.03, 0.15)
+    said = answer(findings)
+    assert said.result.endswith(
+        "On facts, 18.0 % of bee's answers are unreadable or cut off. By what those would earn, the mean "
+        "score of ant less that of bee lies between -3.0 and +15.0 points: who scores higher is open."
+    )
+    assert ", though unread answers alone could turn it)" in said.answers[1].text
 
 
 def test_unread_answers_of_who_is_ahead_take_nothing_from_it() -> None:
@@ -139,3 +160,34 @@ def test_a_reversal_that_the_readable_configurations_show_stays_likely() -> None
     assert pair.evidence.certified.claim == "reversal" and pair.unread.beyond == ("frame=three",)
     assert pair.evidence.supported.claim == "reversal"
     assert pair.unread.claim is True
+
+
+@pytest.mark.parametrize(("share", "least", "most"), [(0.15, 0.6, 1.0), (0.28, 0.0, 0.05)])
+def test_models_that_answer_alike(share: float, least: float, most: float) -> None:
+    """Of 295 items, the answers of one are unread at random: below the limit they are certified apart all
+    the same, which docs/certificates.md says."""
+    drawn, times, items = np.random.default_rng(1), 60, 295
+    claimed = 0
+    for _ in range(times):
+        ant = (drawn.random(items) < 0.6).astype(np.int64)
+        bee = np.where(drawn.random(items) < 0.6, ant, drawn.random(items) < 0.6)
+        unread = drawn.random(items) < share
+        correct = np.stack([ant, np.where(unread, 0, bee)])[:, None]
+        against = np.stack([np.zeros(items, np.int64), unread])[:, None]
+        outcomes = Outcomes(
+            models=("ant", "bee"),
+            configurations=("only",),
+            levels=({},),
+            sampled=np.zeros(1, np.bool_),
+            items=tuple(f"{number:03}" for number in range(items)),
+            units=np.arange(items),
+            replicates=np.ones(1, np.int64),
+            correct=correct,
+            first=correct,
+            measured=np.ones((2, 1), np.bool_),
+            asked=np.ones((1, items), np.bool_),
+            credited=against if counts_against(int(unread.sum()), items) else None,
+            credit=np.zeros((2, 1), np.int64),
+        )
+        claimed += exact_claims({"facts": outcomes}, 0.05)["facts", "ant", "bee"].claim is not None
+    assert least <= claimed / times <= most

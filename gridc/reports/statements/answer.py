@@ -472,7 +472,8 @@ def _claim(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
         if strength.claim == "reversal"
         else f"{strength.first} scores higher than {other} in every configuration"
     )
-    return f"on {benchmark.benchmark}, {what} ({p_in_text(row.adjusted)})"
+    turned = ", though unread answers alone could turn it" if pair.unread.claim is False else ""
+    return f"on {benchmark.benchmark}, {what} ({p_in_text(row.adjusted)}{turned})"
 
 
 def _bounds(board: Scoreboard, where: str) -> str:

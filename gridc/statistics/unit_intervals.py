@@ -165,6 +165,14 @@ def share_limits(rows: Whole | Floats, points: Whole | Floats, level: float = LE
     return digits(low), digits(high)
 
 
+def share_limit(rows: Whole | Floats, points: Whole | Floats, level: float, end: int) -> float:
+    """One of `share_limits`, the lower one or the upper one, without the other."""
+    rows, points = (each[rows > 0].astype(np.float64) for each in (rows, points))
+    if _all_or_nothing(rows, points) or float(points.sum()) in (0.0, float(rows.sum())):
+        return share_limits(rows, points, level)[end]
+    return digits(1 - lower_limit(rows - points, rows, level) if end else lower_limit(points, rows, level))
+
+
 def _all_or_nothing(rows: Floats, points: Floats) -> bool:
     """Whether units are of one size, and each earns all or nothing."""
     return bool((rows == rows[0]).all() and ((points == 0) | (points == rows)).all())

@@ -14,6 +14,8 @@ from gridc.statistics.unit_intervals import (
     gains_and_losses,
     limits,
     share,
+    share_limit,
+    share_limits,
     unit_totals,
 )
 from tests.recount import unit_limits
@@ -67,6 +69,15 @@ def test_gaffkes_limits_by_another_inversion() -> None:
     top = points.sum() / rows.sum()
     expected = [brentq(excess, *where, (sign,)) for sign, where in ((1, (1e-9, top)), (-1, (top, 0.9)))]
     assert ends(share(np.column_stack([rows, points]))) == pytest.approx(tuple(expected), abs=1e-6)
+
+
+@pytest.mark.parametrize("earned", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("sizes", [[1.0], [3.0, 0.0, 2.0]])
+def test_one_limit_is_that_of_both(sizes: list[float], earned: float) -> None:
+    rows = np.array(sizes * 8)
+    for points in (np.round(rows * earned), rows * earned):
+        both = share_limits(rows, points, 0.9)
+        assert (share_limit(rows, points, 0.9, 0), share_limit(rows, points, 0.9, 1)) == both
 
 
 def test_rows_of_a_unit_count_together_and_units_of_size_zero_do_not() -> None:

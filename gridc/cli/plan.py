@@ -132,6 +132,8 @@ def _print_plan(manifest: dict[str, Any]) -> None:
             console.print(escape(line))
     for note in manifest["notes"]:
         console.print(escape(f"note: {note}"))
+    for reading in manifest["readings"]:
+        console.print(escape(f"note: {reading} (`gridc audit sample`)"))
     stated = [f"{each['table']} {each['id']}" for each in manifest["uncomputed"]]
     if stated:
         console.print(escape(f"stated, and not computed by this version: {', '.join(stated)}"))

@@ -28,6 +28,7 @@ from gridc.reports.findings.rates import hits_of
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
 from gridc.reports.rendering import render, shown_points
 from gridc.reports.statements import choose
+from gridc.reports.statements.corrected import taken_back_words
 from gridc.reports.told import MOST, named
 from gridc.reports.words import (
     ASSUMED,
@@ -41,6 +42,7 @@ from gridc.reports.words import (
     selected,
     units_words,
 )
+from gridc.schema.audit import LabelledScore
 from gridc.schema.base import PLUGIN
 from gridc.schema.card import (
     FORMAT,
@@ -239,6 +241,7 @@ def verdict(deck: CardDeck) -> tuple[str, ...]:
     depends on the configuration, how far scores move, and what of that is more than a fact about items."""
     pairs = comparisons(deck.cards)
     return (
+        *deck.taken_back,
         *_conduct(deck),
         *_order(deck, pairs),
         *_open(deck, pairs),
@@ -308,7 +311,7 @@ def _open(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
         [
             (pair.card.benchmark, pair.card.model, pair.row.other, pair.row.unread)
             for pair in pairs
-            if pair.card.target is None
+            if pair.card.target is None and pair.card.point_score.by_people is None
         ]
     )
 
@@ -443,6 +446,9 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
             for row, statement in choose(findings, "limits")
             if row.name in SCORING or (findings.recorded is not None and row.name == "failed")
         ),
+        taken_back=tuple(
+            text for each in findings.benchmarks if (text := taken_back_words(each)) is not None
+        ),
         waivers=tuple(
             Waiver.of(
                 waiver,
@@ -543,6 +549,7 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
             correct=shown_points(anchor.points),
             interval=benchmark.intervals.scores.get((model.id, anchor.cell.configuration)),
             on_units=benchmark.intervals.on_units.get((model.id, anchor.cell.configuration)),
+            by_people=_by_people(benchmark, finding),
         ),
         rates=tuple(_rates(benchmark, finding)),
         score_neighbourhood=tuple(
@@ -571,6 +578,12 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
         ranking_stability=_ranking(findings, benchmark, finding),
         scope_statement=scope_statement(findings, benchmark, model.id),
     )
+
+
+def _by_people(benchmark: BenchmarkFinding, finding: ModelFinding) -> LabelledScore | None:
+    audit = benchmark.audit
+    found = None if audit is None else audit.score_of(finding.model, finding.anchor.cell.configuration)
+    return None if found is None else LabelledScore.of(found)
 
 
 def _rates(benchmark: BenchmarkFinding, finding: ModelFinding) -> Iterator[CardRate]:

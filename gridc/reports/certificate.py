@@ -14,6 +14,7 @@ from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
 from gridc.reports.quantities import SHARE_LIMITS, interval_assumption
 from gridc.reports.statements import sentences
 from gridc.reports.statements.rates import estimand
+from gridc.schema.audit import BenchmarkAuditRow
 from gridc.schema.certificate import (
     FORMAT,
     AnchorRow,
@@ -109,6 +110,9 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
         estimand=estimand(finding),
         intervals=_intervals(intervals),
         envelope=tuple(rows.values()),
+        audit=None
+        if finding.audit is None
+        else BenchmarkAuditRow.of(finding.audit, taken_back=finding.taken_back),
         rates=tuple(_rate(rate) for rate in finding.rates),
         scopes=tuple(_scope(scope) for scope in finding.scopes),
         between=tuple(map(_model_comparison, analysis.between)),

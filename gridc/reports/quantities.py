@@ -197,6 +197,10 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str] | tuple[str, Measure, str,
             "Clopper-Pearson limits of both shares at half the error",
         ),
     ),
+    "audit.md#what-labels-correct": (
+        ("corrected_score", "share", "score or rate as people's labels correct it"),
+        ("corrected_gap", "difference of shares", "the same of one model less that of another one"),
+    ),
     "blinding.md#whether-it-worked": (
         ("bang_index", "difference of shares", "guesses that are right less those that are wrong"),
         ("chi_squared", "statistic", "dependence of guesses on the configuration"),

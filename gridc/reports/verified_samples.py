@@ -24,6 +24,7 @@ from gridc.runtime.blinding import (
     JUDGING,
     BlindedResponses,
     SampleKey,
+    SheetDesign,
     blind,
     draw_sheet,
     drawn_places,
@@ -36,7 +37,7 @@ from gridc.runtime.blinding import (
 )
 from gridc.runtime.store.digests import CellResults
 from gridc.runtime.store.events import Event, Locked, Merged, Sealed, Unblinded
-from gridc.runtime.store.reader import CheckedSample
+from gridc.runtime.store.reader import CheckedSample, count_labels
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical
 
@@ -227,7 +228,7 @@ def takes_items(plan: Plan, about: str) -> bool:
 
 def _made(plan: Plan, store: Store, sealed: Sealed, nonce: str) -> BlindedResponses:
     if sealed.about != JUDGING:
-        return draw_sheet(plan, store, sealed.about, nonce, sealed.responses).blind
+        return draw_sheet(plan, store, sealed.about, nonce, SheetDesign.of(sealed)).blind
     return blind(plan.study_digest, JUDGING, order_seed(plan), nonce, list(judged(plan, store)))
 
 
@@ -235,7 +236,7 @@ def _uuids(plan: Plan, store: Store, sealed: Sealed, nonce: str) -> set[str]:
     """The UUIDs of a map, which no text enters."""
     places: Iterable[SampleKey]
     if sealed.about != JUDGING:
-        places = drawn_places(plan, store, sealed.about, nonce, sealed.responses)
+        places = drawn_places(plan, store, sealed.about, nonce, SheetDesign.of(sealed))
     else:
         cells = (cell for cell in plan.cells() if is_judged(cell))
         places = (place for cell in cells for place in places_of(plan, store, cell))
@@ -252,7 +253,7 @@ def of_labels(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diag
             now = store.judgements_digest(stamp) if judging else store.labels_digest(stamp, about)
             if now != event.body.judgements:
                 yield Diagnostic("GC712", f"{about}: the labels are not those that were locked")
-            there = store.judged_responses(stamp) if judging else len(store.labels(stamp, about))
+            there = store.judged_responses(stamp) if judging else count_labels(store.labels(stamp, about))
             if there != event.body.count:
                 message = (
                     f"{about}: the lock counts {event.body.count} labelled responses, and there are {there}"
@@ -273,10 +274,15 @@ def of_order(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagn
             kinds = ", ".join(kind.kind for kind in mine)
             message = f"{about}: the events are {kinds}; their order is seal, lock, unblind, each once"
             yield Diagnostic("GC713", message)
-    locked = {event.body.about for event in chain if isinstance(event.body, Locked)}
+    locked, opened = (
+        {event.body.about for event in chain if isinstance(event.body, kind)} for kind in (Locked, Unblinded)
+    )
     for about in abouts:
-        if about not in locked and about != JUDGING and store.labels(plan.study_digest, about):
-            yield Diagnostic("GC713", f"{about}: there are labels, but no event locks them")
+        if about != JUDGING and store.labels(plan.study_digest, about):
+            if about not in locked:
+                yield Diagnostic("GC713", f"{about}: there are labels, but no event locks them")
+            elif about not in opened:
+                yield Diagnostic("GC713", f"{about}: labels are locked, but no event opens the map")
     if is_blinded(plan) and store.judged_scores(plan.study_digest) and not _opened(chain):
         yield Diagnostic(
             "GC713", "responses are scored by their labels, but no event records that the map was opened"

@@ -16,7 +16,7 @@ map; a resumed run makes the same one; and nobody can choose a UUID that says so
 The UUID is for rows, sheets and people. It is not in what a model is asked: it would change the answer, and
 with it the results, from one run of a study to the next.
 
-A human audit is a stratified sample of responses for people to label, who see what a judge sees. Its sheet
+A human audit is a random sample of responses for people to label, who see what a judge sees. Its sheet
 has a map of its own, sealed when it is drawn and opened when its labels are taken back. Which responses are
 drawn follows from the secret, so that nobody can foresee it, and once the map is open everybody can draw them
 again.
@@ -25,7 +25,7 @@ again.
 import hmac
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, product
@@ -248,17 +248,47 @@ class AuditRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class SheetDesign:
+    """How a sheet is drawn: `rows` of each benchmark in each of these `configurations`, the same of all
+    models, each with the same chance. Of a sheet of an older gridc, which had no `configurations`, `rows`
+    responses in all, as many of each cell as of any other, give or take one. Nothing is drawn of a sheet that
+    is `given`: people labelled these responses outside of gridc."""
+
+    rows: int
+    configurations: tuple[str, ...] = ()
+    given: bool = False
+
+    @classmethod
+    def of(cls, sealed: Sealed) -> "SheetDesign":
+        """That of a sealed sheet."""
+        rows = sealed.responses if sealed.rows is None else sealed.rows
+        return cls(rows, tuple(sealed.configurations or ()), is_given(sealed.about))
+
+
+@dataclass(frozen=True, slots=True)
 class Sheet:
-    """The blinded responses of one audit in their order, and the map behind them."""
+    """The blinded responses of one audit in their order, the map behind them, and how they were drawn."""
 
     about: str
     rows: tuple[AuditRow, ...]
     blind: BlindedResponses
+    design: SheetDesign
 
 
 def about_sheet(number: int) -> str:
     """What the events of a sheet are about: `audit-1` is the study's first."""
     return f"audit-{number}"
+
+
+def about_votes(number: int) -> str:
+    """The same of a sheet that was given: its name is under the seal, so that nobody can pass off what was
+    given as drawn."""
+    return f"votes-{number}"
+
+
+def is_given(about: str) -> bool:
+    """Whether the events are about labels that people gave outside of gridc."""
+    return about.startswith("votes-")
 
 
 def labels_of(spec: Spec, cell: Cell, item: Item) -> tuple[str, ...]:
@@ -272,16 +302,47 @@ def auditable(plan: Plan) -> Iterator[Cell]:
     return (cell for cell in plan.cells() if not (cell.setting.ranks or cell.setting.gives_numbers))
 
 
-def drawn_places(plan: Plan, store: Store, about: str, nonce: str, most: int) -> set[SampleKey]:
-    """The places of the responses on the sheet of a secret: `most`, as many of each cell as of any other,
-    give or take one."""
-    places = [places_of(plan, store, cell) for cell in auditable(plan)]
-    return _stratified(places, most, lambda place: name_of(nonce, plan.study_digest, about, place))
+def drawn_places(plan: Plan, store: Store, about: str, nonce: str, design: SheetDesign) -> set[SampleKey]:
+    """The places of the responses on the sheet of a secret; of a given one those with a label. What the
+    machine said of a response plays no part, so that whoever reads them again draws the same."""
+
+    def name(place: SampleKey) -> str:
+        return name_of(nonce, plan.study_digest, about, place)
+
+    if design.given:
+        labels = store.labels(plan.study_digest, about)
+        places = chain.from_iterable(places_of(plan, store, cell) for cell in auditable(plan))
+        return {place for place in places if name(place) in labels}
+    if not design.configurations:
+        return _as_many_of_each([places_of(plan, store, cell) for cell in auditable(plan)], design.rows, name)
+    drawn: set[SampleKey] = set()
+    for cell in auditable(plan):
+        if cell.configuration in design.configurations:
+            rows = drawn_rows(plan, store, about, nonce, design, cell)
+            drawn |= {(cell.key, *row) for row in rows}.intersection(places_of(plan, store, cell))
+    return drawn
 
 
-def draw_sheet(plan: Plan, store: Store, about: str, nonce: str, most: int) -> Sheet:
+def drawn_rows(
+    plan: Plan, store: Store, about: str, nonce: str, design: SheetDesign, cell: Cell
+) -> set[tuple[str, int]]:
+    """The items and replicates of a cell that a sheet of configurations has: the same of all models, whether
+    or not a response came of the call."""
+    asked = [row[:2] for row in store.answers(plan.study_digest, cell.key)]
+    named = {row: name_of(nonce, plan.study_digest, about, (cell.benchmark, *row)) for row in asked}
+    return set(sorted(asked, key=lambda row: named[row])[: design.rows])
+
+
+def draw_sheet(plan: Plan, store: Store, about: str, nonce: str, design: SheetDesign) -> Sheet:
     """The sheet of a secret, of its `drawn_places`."""
-    stamp, chosen = plan.study_digest, drawn_places(plan, store, about, nonce, most)
+    return sheet_at(plan, store, about, nonce, design, drawn_places(plan, store, about, nonce, design))
+
+
+def sheet_at(
+    plan: Plan, store: Store, about: str, nonce: str, design: SheetDesign, chosen: Collection[SampleKey]
+) -> Sheet:
+    """The sheet of a secret with the responses at these places."""
+    stamp = plan.study_digest
     responses: list[BlindedResponse] = []
     shown: dict[SampleKey, tuple[str, tuple[str, ...]]] = {}
     for cell in auditable(plan):
@@ -298,10 +359,10 @@ def draw_sheet(plan: Plan, store: Store, about: str, nonce: str, most: int) -> S
     made = blind(stamp, about, plan.study.spec.sampling.seed, nonce, responses)
     placed = ((blinded, shown[made.places[blinded.uuid]]) for blinded in made.responses)
     rows = (AuditRow(blinded.uuid, asks, blinded.text, allowed) for blinded, (asks, allowed) in placed)
-    return Sheet(about, tuple(rows), made)
+    return Sheet(about, tuple(rows), made, design)
 
 
-def _stratified(
+def _as_many_of_each(
     strata: Sequence[Sequence[SampleKey]], most: int, name: Callable[[SampleKey], str]
 ) -> set[SampleKey]:
     """The first of every stratum by their names, then the second, until there are enough."""
@@ -314,11 +375,11 @@ def _stratified(
 
 
 def sheets(plan: Plan, store: Store) -> Iterator[Sheet]:
-    """Every sheet that was drawn, again. Raises `StoreError` (GC614) where one is not the sealed one."""
+    """Every sheet, again. Raises `StoreError` (GC614) where one is not the sealed one."""
     for sealed in store.bodies_of(Sealed, plan.study_digest):
-        if re.fullmatch(r"audit-\d{1,6}", sealed.about):
+        if re.fullmatch(r"(audit|votes)-\d{1,6}", sealed.about):
             nonce = store.nonce(plan.study_digest, sealed.about) or ""
-            sheet = draw_sheet(plan, store, sealed.about, nonce, sealed.responses)
+            sheet = draw_sheet(plan, store, sealed.about, nonce, SheetDesign.of(sealed))
             if sheet.blind.seal != sealed.seal:
                 message = f"the sheet {sealed.about} is not the one that was sealed"
                 raise StoreError([Diagnostic("GC614", message)])

@@ -16,19 +16,28 @@ from gridc.diagnostics.errors import Diagnostic, IncompleteError, StoreError
 from gridc.runtime.blinding import (
     JUDGING,
     BlindedResponses,
+    SampleKey,
     Sheet,
+    SheetDesign,
     about_sheet,
+    about_votes,
     blind,
     draw_sheet,
     is_blinded,
     judged,
+    name_of,
     order_seed,
     responses,
+    sheet_at,
 )
 from gridc.runtime.engines.protocol import Engine
 from gridc.runtime.stages import WHOLE, Open, Stage, lay_out_tasks
 from gridc.runtime.store.events import Locked, Sealed, Unblinded
+from gridc.runtime.store.reader import Labels, count_labels
+from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
+
+NO_TEXT = "no answer of this study is a text that people could label"
 
 
 def fresh_secret() -> str:
@@ -75,33 +84,63 @@ def unblind(store: Writer, blinded: BlindedResponses, stamp: str) -> None:
         store.record(body)
 
 
-def begin_sheet(plan: Plan, store: Writer, most: int) -> Sheet:
+def begin_sheet(plan: Plan, store: Writer, design: SheetDesign) -> Sheet:
     """Draw the next sheet of the study for people, sealed in the event chain when this returns.
 
     Raises `IncompleteError` (GC660) where the run is incomplete, or no answer of it is a text.
     """
-    stamp = plan.study_digest
-    if not store.progress(stamp).complete:
-        message = "the run is incomplete, so not every response can be drawn"
-        raise IncompleteError([Diagnostic("GC660", message, help="`gridc run` resumes it")])
-    drawn = {record.about for record in store.bodies_of(Sealed, stamp)}
-    about = next(name for name in map(about_sheet, itertools.count(1)) if name not in drawn)
-    sheet = draw_sheet(plan, store, about, fresh_secret(), most)
+    stamp, about = plan.study_digest, _next_sheet(plan, store, about_sheet)
+    sheet = draw_sheet(plan, store, about, fresh_secret(), design)
     if not sheet.rows:
-        raise IncompleteError(
-            [Diagnostic("GC660", "no answer of this study is a text that people could label")]
-        )
-    body = Sealed(stamp=stamp, about=about, seal=sheet.blind.seal, responses=len(sheet.rows))
+        raise IncompleteError([Diagnostic("GC660", NO_TEXT)])
+    body = Sealed(
+        stamp=stamp,
+        about=about,
+        seal=sheet.blind.seal,
+        responses=len(sheet.rows),
+        rows=design.rows,
+        configurations=list(design.configurations),
+    )
     store.seal(sheet.blind.nonce, body)
     return sheet
 
 
-def take_labels(plan: Plan, store: Writer, sheet: Sheet, labels: Mapping[str, str]) -> None:
-    """Store the labels of a whole sheet by UUID, lock them and open its map, all or nothing."""
+def require_finished(plan: Plan, store: Store) -> None:
+    """Raises `IncompleteError` (GC660) where the run is incomplete."""
+    if not store.progress(plan.study_digest).complete:
+        message = "the run is incomplete, and people label the responses of a finished one"
+        raise IncompleteError([Diagnostic("GC660", message, help="`gridc run` resumes it")])
+
+
+def _next_sheet(plan: Plan, store: Store, name: Callable[[int], str]) -> str:
+    """What the next sheet is called. Raises as `require_finished` does."""
+    require_finished(plan, store)
+    before = {record.about for record in store.bodies_of(Sealed, plan.study_digest)}
+    return next(about for about in map(name, itertools.count(1)) if about not in before)
+
+
+def take_votes(plan: Plan, store: Writer, votes: Mapping[SampleKey, Mapping[str, str]]) -> Sheet:
+    """Store labels that people gave outside of gridc, by place and annotator, as a sheet of these responses:
+    sealed, labelled, locked and opened, all or nothing.
+
+    Raises `IncompleteError` (GC660) where the run is incomplete.
+    """
+    stamp, about, nonce = plan.study_digest, _next_sheet(plan, store, about_votes), fresh_secret()
+    sheet = sheet_at(plan, store, about, nonce, SheetDesign(len(votes), given=True), votes)
+    body = Sealed(stamp=stamp, about=about, seal=sheet.blind.seal, responses=len(sheet.rows))
+    labels = {name_of(nonce, stamp, about, place): dict(given) for place, given in votes.items()}
+    with store.all_or_nothing():
+        store.seal(nonce, body)
+        take_labels(plan, store, sheet, labels)
+    return sheet
+
+
+def take_labels(plan: Plan, store: Writer, sheet: Sheet, labels: Labels) -> None:
+    """Store the labels of a whole sheet, lock them and open its map, all or nothing."""
     stamp = plan.study_digest
     with store.all_or_nothing():
         store.label(stamp, sheet.about, labels)
-        lock_labels(store, stamp, store.labels_digest(stamp, sheet.about), len(labels), sheet.about)
+        lock_labels(store, stamp, store.labels_digest(stamp, sheet.about), count_labels(labels), sheet.about)
         unblind(store, sheet.blind, stamp)
 
 

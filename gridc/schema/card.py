@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from gridc.schema.audit import LabelledScore
 from gridc.schema.base import Declared, Strength
 from gridc.schema.certificate import FalsificationRow, FloorRow, ScopeKind, UncomputedRow
 from gridc.schema.deviation import EarlierAnswersRow
@@ -69,6 +70,9 @@ class PointScore(Part):
     on_units: Annotated[
         tuple[Rounded, Rounded] | None,
         Field(description="Where the units are few: of the score on these very units, new items of them."),
+    ]
+    by_people: Annotated[
+        LabelledScore | None, Field(description="Null where people labelled no response under the receipt.")
     ]
     rows: Digest
 
@@ -326,6 +330,10 @@ class CardDeck(Part):
     waivers: Annotated[tuple[Waiver, ...], Field(description="Hazards of the instrument that were waived.")]
     hypotheses: Annotated[
         tuple[Sentence, ...], Field(description="What became of each hypothesis, in a sentence or a few.")
+    ] = ()
+    taken_back: Annotated[
+        tuple[Sentence, ...],
+        Field(description="What the items alone would establish, and people's labels do not bear."),
     ] = ()
     falsifications: Annotated[
         tuple[FalsificationRow, ...], Field(description="Tests that could have broken the findings.")

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from gridc.schema.audit import BenchmarkAuditRow
 from gridc.schema.base import Declared, Id, Strength
 from gridc.schema.deviation import EarlierAnswersRow
 from gridc.schema.hypotheses import HypothesisRow, Standing
@@ -515,6 +516,10 @@ class BenchmarkRow(Part):
     ]
     intervals: IntervalsRow
     envelope: tuple[ConfigurationRow, ...]
+    audit: Annotated[
+        BenchmarkAuditRow | None,
+        Field(description="Null where people labelled no response of it."),
+    ]
     rates: tuple[RateRow, ...]
     endings: tuple[EndingsRow, ...]
     scopes: tuple[ScopeRow, ...]

@@ -48,6 +48,8 @@ EXTENDING: dict[str, Any] = {
 """The keys of an extension that no other spec has. They say how the spec is read, and are no part of it."""
 
 
+INPUTS = ("gridcard", "extension", "deviations", "policy")
+"""The documents that people write, in TOML."""
 VERSIONS = {"certificate": 3, "estimates": 2, "card": 3, "scorecard": 2, "deviation-report": 2, "logs": 2}
 """The documents whose format is not the first one."""
 
@@ -92,7 +94,7 @@ def of_models(name: str) -> dict[str, Any]:
     model, title = models[name]
     schema = model.model_json_schema(by_alias=True, mode="validation")
     for definition in (schema, *schema["$defs"].values()):
-        _tidy(definition)
+        _tidy(definition, name in INPUTS)
         _describe(definition, schema["$defs"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -161,8 +163,9 @@ def _held(field: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]
     return [table for branch in inner for table in _held(branch, schema)]
 
 
-def _tidy(definition: dict[str, Any]) -> None:
-    """Optional keys are left out of a TOML file, never null; generated titles only repeat the key."""
+def _tidy(definition: dict[str, Any], is_input: bool) -> None:
+    """Optional keys are left out of a TOML file, never null, and are null in what gridc writes; generated
+    titles only repeat the key."""
     for name, field in definition.get("properties", {}).items():
         field.pop("title", None)
         if isinstance(field.get("default"), dict):
@@ -170,6 +173,8 @@ def _tidy(definition: dict[str, Any]) -> None:
         if field.get("default", ...) is not None:
             continue
         del field["default"]
+        if not is_input:
+            continue
         branches = [branch for branch in field.get("anyOf", ()) if branch != {"type": "null"}]
         if len(branches) > 1:
             field["anyOf"] = branches

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gridc.compiler.preflight.consent import Consentable
     from gridc.reports.exchange.printed_figures import PrintedTable
-    from gridc.study.auditing import DrawnSheet, TakenLabels
+    from gridc.study.auditing import DrawnSheet, SampleDecision, TakenLabels
     from gridc.study.comparing import StudyDiff
     from gridc.study.formatting import FormattedSpec
     from gridc.study.framings import Measurand
@@ -351,21 +351,32 @@ class OpenStudy:
 
         return certify_until_decided(self._place, progress, notify, allow, ask or _nobody_consents)
 
-    def audit_sample(self, responses: int = 100) -> "DrawnSheet":
-        """Draw a blinded sheet of responses for people to label, and write it beside the store.
+    def audit_sample(self, responses: int = 100, configurations: Sequence[str] = ()) -> "DrawnSheet":
+        """Draw a blinded sheet of at most so many responses for people to label, and write it beside the
+        store: the same items of all models, in the anchor's configuration or in these (`all`: in every one).
 
         Raises `IncompleteError` (GC660) where the run is not finished, or no answer is a text.
         """
         from gridc.study.auditing import audit_sample
 
-        return audit_sample(self._place, responses)
+        return audit_sample(self._place, responses, configurations)
 
-    def audit_read(self, labels: AnyPath) -> "TakenLabels":
-        """Take the labels of a sheet back, and say how far they agree with the study's own. Raises
-        `FileError` with everything that is wrong in the file."""
+    def audit_decide(self, configurations: Sequence[str] = ()) -> "SampleDecision":
+        """How many labels of people the gap of each pair needs, in the anchor's configuration or in these
+        (`all`: in every one). Draws nothing.
+
+        Raises `IncompleteError` (GC660) where the run is not finished, or no gap could be corrected.
+        """
+        from gridc.study.auditing import audit_decide
+
+        return audit_decide(self._place, configurations)
+
+    def audit_read(self, labels: AnyPath, *others: AnyPath) -> "TakenLabels":
+        """Take the labels of a sheet back, of one person or of several, and say how far they agree with the
+        study's own. Raises `FileError` with everything that is wrong in the files."""
         from gridc.study.auditing import audit_read
 
-        return audit_read(self._place, Path(labels))
+        return audit_read(self._place, [Path(file) for file in (labels, *others)])
 
     def verify(
         self,

@@ -32,6 +32,7 @@ from gridc.compiler.preflight.budget_design import (
     HypothesisDesign as HypothesisDesign,
 )
 from gridc.compiler.preflight.consent import sentences
+from gridc.compiler.preflight.readings import unchecked_readings
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.numbers import percent
 from gridc.runtime.noise import USUAL
@@ -42,22 +43,25 @@ from gridc.study.place import Place, require_lock
 @dataclass(frozen=True, slots=True, repr=False)
 class PlanReport:
     """A plan in numbers (`manifest`), what the hypotheses can come to (`prospects`), what it gains and
-    loses `against` an earlier stamp, where one was given, what `leaves` the machine, a sentence each, and how
-    many calls of each served model a run makes once more here (`references`). Its JSON also says which drawn
-    answers serve several configurations (`shared`)."""
+    loses `against` an earlier stamp, where one was given, what `leaves` the machine, a sentence each, how
+    many calls of each served model a run makes once more here (`references`), and a sentence for each
+    benchmark whose answers are read in a way that nobody has checked (`readings`). Its JSON also says which
+    drawn answers serve several configurations (`shared`)."""
 
     manifest: Manifest
     prospects: Mapping[str, Any]
     against: PlanDifference | None
     leaves: tuple[str, ...] = ()
     references: Mapping[str, int] = field(default_factory=dict)
+    readings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """As `gridc plan --json` prints it."""
         earlier = {} if self.against is None else {"against": asdict(self.against)}
         counts = self.manifest.counts
         shared = [] if counts is None else shared_words(counts.shared_draws)
-        beside = {"leaves": list(self.leaves), "shared": shared, "references": dict(self.references)}
+        sentences = {"leaves": list(self.leaves), "shared": shared, "readings": list(self.readings)}
+        beside = {**sentences, "references": dict(self.references)}
         return {**self.manifest.as_json(), **self.prospects, **beside, **earlier}
 
     def __repr__(self) -> str:
@@ -88,6 +92,7 @@ def plan(place: Place, against: str | None) -> PlanReport:
         compared,
         sentences(compiled.spec, compiled.study.scorers.files.values()),
         {model.id: USUAL for model in compiled.spec.model if compiled.study.models[model.id].served_files},
+        tuple(unchecked_readings(lowered)),
     )
 
 

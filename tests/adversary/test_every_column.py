@@ -43,6 +43,7 @@ NOBODY_KNOWS = {
     "call.seconds": "how long a call took: measured once",
     "call.sent": "what left for the model, as the engine noted it: `--rerun` compares it",
     "event.at": "the time of an event by the clock of the run: its holder's word, which a time stamp bounds",
+    "label.annotator": "who said it: a name that people give themselves, of which the lock holds the digest",
     "label.label": "what a person said of a response: their word, of which the lock holds the digest",
     "submission.created": "the time of a batch by the clock of the run: its holder's word",
     "submission.detail": "the words of a provider about a batch",
@@ -162,6 +163,8 @@ def other_value(db: sqlite3.Connection, table: str, column: str) -> tuple[object
         return old, others[-1]
     if isinstance(old, (int, float)):
         return old, 1_000_000.0 if column == "usd" else old + 1
+    if not old and isinstance(old, str):
+        return old, "made up"
     if old is None:
         kind = {name: kind for _, name, kind, *_ in db.execute(f"PRAGMA table_info({table})")}[column]
         return None, {"INTEGER": 1, "REAL": 1.0}.get(kind, "made up")

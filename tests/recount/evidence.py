@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import binom
 
 from tests.recount.arms import gaffke
+from tests.recount.audit import Audit
 from tests.recount.study import Benchmark, Json, Study, matches
 
 FLIPS = 4_999
@@ -17,7 +18,8 @@ FLIPS = 4_999
 class Pair:
     """Two models on a benchmark: differences by configuration and unit, tests, names."""
 
-    def __init__(self, benchmark: Benchmark, a: str, b: str) -> None:
+    def __init__(self, benchmark: Benchmark, a: str, b: str, audit: Audit | None = None) -> None:
+        """Where there is an `audit`, a claim needs its gap too: the larger p of both."""
         self.benchmark, self.a, self.b = benchmark, a, b
         each = benchmark.configurations
         measured = [None not in (benchmark.score(a, c), benchmark.score(b, c)) for c in each]
@@ -51,7 +53,15 @@ class Pair:
             sides = [
                 [self.p(sign * row) for row in rows] for sign, rows in zip((1, -1), claimed, strict=True)
             ]
-        self.p_plus, self.p_minus = np.array(sides[0]), np.array(sides[1])
+        self.items_plus, self.items_minus = np.array(sides[0]), np.array(sides[1])
+        self.people = np.zeros((2, len(each)))
+        self.audited = audit is not None and bool(audit.configurations)
+        if audit is not None and self.audited:
+            self.people = np.array([audit.p_values(a, b, c) for c in each]).T
+        self.p_plus, self.p_minus = (
+            np.maximum(p, people)
+            for p, people in zip((self.items_plus, self.items_minus), self.people, strict=True)
+        )
         # Joint flips take no configuration in which something is lost.
         kept = [not any(benchmark.lost(model, c) for model in (a, b)) for c in each]
         self.flipped = self.whole * np.array(kept)[:, None]
@@ -68,7 +78,7 @@ class Pair:
         return float(np.exp(-(top + np.log(np.exp(logs - top).mean()))))
 
     def somewhere(self, p: Any) -> float:
-        best = p.min() if self.is_item else 1 / (1 / p).sum()
+        best = p.min() if self.is_item or self.audited else 1 / (1 / p).sum()
         return float(min(1.0, len(p) * best))
 
     def gap(self, places: Sequence[int], level: float) -> tuple[float | None, float]:
@@ -195,10 +205,16 @@ def best(kinds: Sequence[str], names: Sequence[str], p: Any) -> Json:
     return {"kind": kinds[at], "name": names[at], "p": float(p[at])} if p[at] < 1 else None
 
 
-def evidence(study: Study, benchmarks: Sequence[Benchmark], final: bool) -> dict[Any, Json]:
+def evidence(
+    study: Study, benchmarks: Sequence[Benchmark], final: bool, audits: Mapping[str, Audit]
+) -> dict[Any, Json]:
     """Every pair's evidence by benchmark, configurations and models; and the tests of configurations."""
     alpha = study.alpha
-    pairs = {(b.name, x, y): Pair(b, x, y) for b in benchmarks for x, y in combinations(b.models, 2)}
+    pairs = {
+        (b.name, x, y): Pair(b, x, y, audits.get(b.name))
+        for b in benchmarks
+        for x, y in combinations(b.models, 2)
+    }
     regions: dict[str, dict[tuple[str, ...], str]] = {}
     for benchmark in benchmarks:
         own = regions.setdefault(benchmark.name, {})
@@ -294,8 +310,8 @@ def evidence(study: Study, benchmarks: Sequence[Benchmark], final: bool) -> dict
                     "configuration": c,
                     "higher": int(pair.higher[k]),
                     "lower": int(pair.lower[k]),
-                    "p_plus": min(1.0, pair.p_plus[k]),
-                    "p_minus": min(1.0, pair.p_minus[k]),
+                    "p_plus": min(1.0, pair.items_plus[k]),
+                    "p_minus": min(1.0, pair.items_minus[k]),
                     "adjusted_plus": adjusted[name, a, b][0][k],
                     "adjusted_minus": adjusted[name, a, b][1][k],
                 }
@@ -409,7 +425,12 @@ def weigh(
         certified = [implied(side) for side in names]
         every = np.eye(len(benchmark.configurations), dtype=np.int64)
         plus, minus, *_ = max_t(pair.flipped, DRAWN[key], every, pair.span)
-        supported = [implied(np.minimum(1.0, 2 * members * side)) for side in (plus, minus)]
+        n = len(benchmark.configurations)
+        paid = (
+            np.maximum(side, np.minimum(1, n * own))
+            for side, own in zip((plus, minus), pair.people, strict=True)
+        )
+        supported = [implied(np.minimum(1.0, 2 * members * side)) for side in paid]
     else:
         certified = [
             implied(adjusted)
@@ -425,7 +446,12 @@ def weigh(
         tested = max_t(pair.flipped[list(places)], DRAWN[key], groups, pair.span)
         joint_plus, joint_minus, own_plus, own_minus = tested
         supported = []
-        for joint, own in ((joint_plus, own_plus), (joint_minus, own_minus)):
+        for joint, own, people in zip(
+            (joint_plus, joint_minus), (own_plus, own_minus), pair.people[:, list(places)], strict=True
+        ):
+            of_group = np.array([people[weights > 0].max() for weights in groups])
+            joint = np.maximum(joint, np.minimum(1.0, len(places) * of_group))
+            own[: len(places)] = np.maximum(own[: len(places)], people)
             held = {
                 kind: [
                     n

@@ -19,6 +19,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from tests.recount.audit import Audit
 from tests.recount.counts import agreements, between, counts, floors, orders, precisions, rankings
 from tests.recount.effects import effects
 from tests.recount.evidence import evidence
@@ -123,7 +124,13 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
     unscored = sum(score is None for cell in study.cells for *_, score in cell["samples"])
     complete = answered == calls and not unscored
     rows, measured = floors(study)
-    weighed = evidence(study, list(benchmarks.values()), complete)
+    audits = {name: Audit(benchmark) for name, benchmark in benchmarks.items()}
+    audited = any(audit.configurations for audit in audits.values())
+    as_read = evidence(study, list(benchmarks.values()), complete, {}) if audited else {}
+    for name, audit in audits.items():
+        benchmarks[name].audited = frozenset(audit.configurations)
+    weighed = evidence(study, list(benchmarks.values()), complete, audits)
+    as_read = as_read or weighed
     kinds = [each["kind"] for each in study.spec["hypothesis"]]
     hypotheses = effects(study, benchmarks, complete, weighed["rankings"])
     of_rankings = [row for kind, row in zip(kinds, hypotheses, strict=True) if kind == "ranking"]
@@ -151,10 +158,26 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
                 measured,
                 len(benchmark.items) if study.recorded else rows_in(folder, benchmark.row["source"]),
             )
-            | {"standings": standings(benchmark, complete)}
+            | {
+                "standings": standings(benchmark, complete, audits[benchmark.name]),
+                "audit": audits[benchmark.name].document(_taken_back(benchmark, as_read, weighed)),
+            }
             for benchmark in benchmarks.values()
         ],
     }
+
+
+def _taken_back(benchmark: Benchmark, as_read: Mapping[Any, Json], weighed: Mapping[Any, Json]) -> list[Json]:
+    """Claims that are certified without the labels, and not with them."""
+    found = []
+    for a, b in combinations(benchmark.models, 2):
+        alone, both = (
+            rows[benchmark.name, tuple(benchmark.configurations), a, b]["certified"]
+            for rows in (as_read, weighed)
+        )
+        if alone["claim"] and not both["claim"]:
+            found.append({"a": a, "b": b, "claim": alone["claim"], "first": alone["first"]})
+    return found
 
 
 def statistic(row: Json, study: Study, benchmarks: Mapping[str, Benchmark]) -> Json:

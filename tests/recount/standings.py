@@ -8,12 +8,13 @@ import numpy as np
 from scipy.stats import binom
 
 from tests.recount.arms import gaffke
+from tests.recount.audit import Audit
 from tests.recount.evidence import holm
 from tests.recount.study import Benchmark, Json
 from tests.recount.unit_limits import limits
 
 
-def standings(benchmark: Benchmark, complete: bool) -> Json | None:
+def standings(benchmark: Benchmark, complete: bool, audit: Audit) -> Json | None:
     """Over the configurations in which every model gave a readable answer; each counts as much as another."""
     models, alpha = benchmark.models, benchmark.study.alpha
     if benchmark.target is not None or not complete or len(models) < 2:
@@ -46,6 +47,12 @@ def standings(benchmark: Benchmark, complete: bool) -> Json | None:
     def p(a: str, b: str) -> float:
         """What is missing speaks against a."""
         moved = ends[a][0] - ends[b][1] if sign > 0 else ends[b][0] - ends[a][1]
+        if audit.configurations:
+            better, worse = (a, b) if sign > 0 else (b, a)
+            return max(of_items(moved), *(audit.p_values(better, worse, c)[0] for c in over))
+        return of_items(moved)
+
+    def of_items(moved: Any) -> float:
         if exact:
             up, down = int((moved > 0).sum()), int((moved < 0).sum())
             return float(binom.sf(up - 1, up + down, 0.5)) if up + down else 1.0

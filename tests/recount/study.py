@@ -114,6 +114,7 @@ class Benchmark:
 
     def __init__(self, study: Study, name: str, unit: str) -> None:
         self.study, self.name, self.unit = study, name, unit
+        self.audited: frozenset[str] = frozenset()
         self.row = next(each for each in study.spec["benchmark"] if each["id"] == name)
         self.lower = self.row["direction"] == "lower_is_better"
         self.target = None if isinstance(self.row["direction"], str) else self.row["direction"]
@@ -225,6 +226,8 @@ class Benchmark:
     def lost(self, model: str, configuration: str) -> set[tuple[str, int]]:
         """The samples, by item and replicate, that count against a claim: those without a score in the logs,
         and those that are unread where they are too many."""
+        if configuration in self.audited:
+            return set()  # what unread answers are worth is known from people's labels
         if not self.study.recorded:
             return self.unread(model, configuration) if self.too_many(model, configuration) else set()
         rows = self.study.db.execute(

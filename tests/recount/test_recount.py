@@ -20,9 +20,11 @@ from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import find
 from gridc.runtime.store.store import Store
+from tests.e2e.test_corrected import answered, begin
 from tests.recount.recount import differences, leaves, recount
 from tests.recount.studies import SHIPPED, corners, graded
 from tests.reports.test_log_study import table
+from tools.servers.http import Server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -269,3 +271,30 @@ def test_the_studies_of_the_repository(spec: str, tmp_path: Path) -> None:
     document = json.loads((tmp_path / "out" / "certificate.json").read_text())
     folder = SHIPPED if spec == "gridcard.toml" else Path(str(data))
     assert list(differences(document, again(document, tmp_path / "out" / "store.sqlite", folder))) == []
+
+
+@pytest.mark.parametrize("second", ["ornate", "mumbling"])
+def test_what_labels_correct(second: str, tmp_path: Path) -> None:
+    """Two models that answer alike, one of which is misread or cannot be read at times, labelled by two
+    people: every corrected number and every claim, where one configuration was audited, and where both
+    were."""
+    with Server(answered) as server:
+        study = begin(tmp_path, server.url, second)
+    folder, store = study.folder, study.results / "store.sqlite"
+    opened = gridc.open(folder / "gridcard.toml")
+    opened.audit_sample(4)  # which nobody hands back
+    for configurations in (("frame=bare",), ("all",)):
+        drawn = opened.audit_sample(240, configurations)
+        files = [
+            study.label(drawn.csv, wrong, f"{name}.csv", seed)
+            for name, wrong, seed in (("anna", 0.02, 1), ("ben", 0.05, 2))
+        ]
+        opened.audit_read(*files)
+        document = certificate(folder, store)
+        audit = document["benchmarks"][0]["audit"]
+        assert audit["unreturned"] == 1 and audit["annotators"] == 2
+        # What cannot be read counts against a claim before anybody labels it.
+        assert len(audit["taken_back"]) == (second == "ornate")
+        found = list(differences(document, again(document, store, folder)))
+        # The recount knows nothing of the noise of what is served.
+        assert [each for each in found if "noise" not in each] == []

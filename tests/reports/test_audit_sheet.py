@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -17,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.diagnostics.errors import FileError
-from gridc.reports.exchange.audit_sheet import as_csv, as_page, escape_formulas, labels_in
-from gridc.runtime.blinding import UNREADABLE, AuditRow, BlindedResponse, Sheet, blind
+from gridc.reports.exchange.audit_sheet import as_csv, as_page, escape_formulas, labels_in, read_people
+from gridc.runtime.blinding import UNREADABLE, AuditRow, BlindedResponse, Sheet, SheetDesign, blind
 
 LABELS = ("safe", "unsafe", UNREADABLE)
 TEXTS = [
@@ -38,11 +39,12 @@ def sheet_of(texts: list[str], about: str = "audit-1") -> Sheet:
     ]
     made = blind("stamp", about, 1, "7f" * 32, responses)
     rows = tuple(AuditRow(each.uuid, "Is it @home?", each.text, LABELS) for each in made.responses)
-    return Sheet(about, rows, made)
+    return Sheet(about, rows, made, SheetDesign(len(rows)))
 
 
 SHEET = sheet_of(TEXTS)
 GIVEN = {row.uuid: LABELS[number % 3] for number, row in enumerate(SHEET.rows)}
+TAKEN = {uuid: {"": label} for uuid, label in GIVEN.items()}
 
 
 def filled(sheet: Sheet = SHEET, **changes: str) -> list[dict[str, str]]:
@@ -58,9 +60,9 @@ def written(path: Path, rows: list[dict[str, str]], encoding: str = "utf-8", **f
     return path
 
 
-def codes(path: Path, taken: dict[str, dict[str, str]] | None = None) -> list[tuple[str, int | None]]:
+def codes(path: Path, taken: Sequence[str] = ()) -> list[tuple[str, int | None]]:
     with pytest.raises(FileError) as caught:
-        labels_in(path, [SHEET], taken or {})
+        labels_in(read_people([path]), [SHEET], taken)
     assert all(each.help for each in caught.value.diagnostics)
     return [(each.code, each.span.line if each.span else None) for each in caught.value.diagnostics]
 
@@ -84,8 +86,8 @@ def test_what_is_handed_out_is_taken_back(texts: list[str]) -> None:
     rows = filled(sheet)
     assert {row["uuid"] for row in rows} == {row.uuid for row in sheet.rows}
     with TemporaryDirectory() as folder:
-        found, labels = labels_in(written(Path(folder) / "a.csv", rows), [sheet], {})
-    assert (found, labels) == (sheet, {row["uuid"]: row["label"] for row in rows})
+        found, labels = labels_in(read_people([written(Path(folder) / "a.csv", rows)]), [sheet], ())
+    assert (found, labels) == (sheet, {row["uuid"]: {"": row["label"]} for row in rows})
 
 
 @pytest.mark.parametrize(
@@ -101,12 +103,14 @@ def test_what_spreadsheets_save_is_taken_back(tmp_path: Path, encoding: str, for
     for row in rows:
         row["label"] = row["label"].upper()
         row["response"] = row["response"].removeprefix("'").replace("\n", "\r\n")
-    assert labels_in(written(tmp_path / "a.csv", rows, encoding, **form), [SHEET], {})[1] == GIVEN
+    assert (
+        labels_in(read_people([written(tmp_path / "a.csv", rows, encoding, **form)]), [SHEET], ())[1] == TAKEN
+    )
 
 
 def test_columns_that_say_nothing_can_be_left_out(tmp_path: Path) -> None:
     rows = [{"UUID": uuid.upper(), "Label": label} for uuid, label in GIVEN.items()]
-    assert labels_in(written(tmp_path / "a.csv", rows), [SHEET], {})[1] == GIVEN
+    assert labels_in(read_people([written(tmp_path / "a.csv", rows)]), [SHEET], ())[1] == TAKEN
 
 
 def test_wrong_files_are_coded_at_their_lines(tmp_path: Path) -> None:
@@ -122,17 +126,45 @@ def test_wrong_files_are_coded_at_their_lines(tmp_path: Path) -> None:
     for column in ("response", "question"):
         edited = [{**row, column: row[column] + " not"} for row in rows[:1]]
         assert [code for code, _ in codes(written(path, [*edited, *rows[1:]]))] == ["GC664"]
-    assert codes(written(path, plain), {"audit-1": GIVEN}) == [("GC665", None)]
+    assert codes(written(path, plain), ["audit-1"]) == [("GC665", None)]
 
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"\xff\xfe\x00", b"uuid\n1\n", b"uuid,label,label\n", b'uuid,label\n"a', b"PK\x03\x04", b"\n\n\n"],
+    [
+        b"",
+        b"\xff\xfe\x00",
+        b"uuid\n1\n",
+        b"uuid,label,label\n",
+        b'uuid,label\n"a',
+        b"PK\x03\x04",
+        b"\n\n\n",
+        b"uuid,label\n",
+        b"item,label\n1,A\n",
+        b"uuid\n1\n",
+    ],
 )
 def test_what_is_no_sheet_is_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(data)
     assert [code for code, _ in codes(path)] == ["GC661"]
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ("[1]", 1),
+        ('{"uuid": "1", "label": "A", "label": "B"}', 1),
+        ('{"uuid": "1", "label": "A"}\n\n{"uuid": "1", "label": true}', 3),
+        ('{"uuid": "1"', 1),
+        ("[" * 100_000, 1),
+        ('{"item": "1", "label": "A"}', 1),
+    ],
+)
+def test_lines_that_are_no_labels_are_refused(tmp_path: Path, data: str, line: int) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(data)
+    assert codes(path) == [("GC661", line)]
 
 
 def test_the_page_is_one_file_that_trusts_no_text() -> None:
@@ -184,4 +216,4 @@ def test_a_browser_shows_the_page_and_gives_the_labels_back(tmp_path: Path) -> N
     assert "Response 1 has no label yet" in early
     path = tmp_path / "labels.csv"
     path.write_text(saved, "utf-8")
-    assert labels_in(path, [SHEET], {})[1] == GIVEN
+    assert labels_in(read_people([path]), [SHEET], ())[1] == TAKEN

@@ -30,6 +30,12 @@ from gridc.reports.findings.components import (
     ModelOverLevels,
 )
 from gridc.reports.findings.conduct import REFERENCES, SHARED_DRAWS, ModelReference, cut_words
+from gridc.reports.findings.corrected import (
+    SCORE,
+    BenchmarkAudit,
+    CorrectedGap,
+    CorrectedValue,
+)
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.labels import (
@@ -48,8 +54,10 @@ from gridc.reports.page import as_html
 from gridc.reports.statements import choose, claim_scope, sentences
 from gridc.reports.statements.statement import SHELF
 from gridc.runtime.store.events import DrawSpread
+from gridc.schema.audit import TakenBackRow
 from gridc.schema.certificate import EndingsRow, FalsificationRow
 from gridc.schema.recorded import RecordedRuns
+from gridc.statistics.labelled import CorrectedShare, StratumCounts
 from gridc.statistics.rank_tests import RangeByChance
 from gridc.statistics.raters import kappa, leniency
 from gridc.statistics.unit_intervals import UnitEstimate
@@ -119,6 +127,31 @@ def audited(gained: tuple[int, ...] | None) -> Findings:
     lenient = None if gained is None else leniency(gained)
     audit = AuditFinding("sheet", "facts", kappa(["a", "b"], ["b", "a"]), lenient, "0" * 64)
     return having(pair(), AUDITS, (audit,))
+
+
+def corrected(value: float, taken_back: bool = False) -> Findings:
+    """People put the models so many points apart under one configuration, where 40 points were read."""
+    findings = pair()
+    (first,) = findings.benchmarks
+    where = first.models[0].anchor.cell.configuration
+    counts = (StratumCounts(20, 10, 5.0),)
+    ends = (value - 0.1, value + 0.1)
+    score, gap = CorrectedShare(0.6, (0.5, 0.7), (0.4, 0.8)), CorrectedShare(value, ends, ends)
+    models = [each.model for each in first.models]
+    audit = BenchmarkAudit(
+        benchmark="facts",
+        sheets=("audit-1",),
+        annotators=1,
+        configurations=(where,),
+        exempt=(),
+        values=tuple(CorrectedValue(SCORE, each, where, 0.5, score, 20, 10, counts) for each in models),
+        gaps=(CorrectedGap(SCORE, "ant", "bee", where, 0.4, gap, 0.5, 0.5, 20, 10, counts),),
+        given=False,
+        unreturned=0,
+        rows="0" * 64,
+    )
+    back = (TakenBackRow(a="ant", b="bee", claim="order", first="ant"),) if taken_back else ()
+    return benchmark(findings, audit=audit, taken_back=back)
 
 
 def falsified(*results: Any) -> Findings:
@@ -298,6 +331,11 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
     "curve": (lambda: curved(True), {"the run is incomplete": lambda: curved(False), "no curve": pair}),
     "guesses": (lambda: guessed("a", "b", "a", "b"), {"the judge was not asked": pair}),
     "people": (lambda: audited((1, 0)), {"nobody labelled": pair}),
+    "corrected": (lambda: corrected(0.1), {"nobody labelled": pair}),
+    "taken_back": (
+        lambda: corrected(-0.05, taken_back=True),
+        {"nobody labelled": pair, "labels bear the claim out": lambda: corrected(0.3)},
+    ),
     "clock": (lambda: replace(pair(), steps_back=(4,)), {"it was never set back": pair}),
     "within_noise": (
         lambda: noisy(100),

@@ -7,7 +7,7 @@ from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGE_BIASES
 from gridc.reports.findings.labels import AUDITS, GUESSES, JUDGING, PairsFinding
-from gridc.reports.quantities import estimate
+from gridc.reports.quantities import estimate, interval_assumption
 from gridc.reports.statements.labels import INDEPENDENT
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.spec import Spec
@@ -85,6 +85,43 @@ def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
             error="undefined: a benchmark's best score is a target",
             **shared,
         )
+
+
+@ESTIMATES.add("corrected", 112)
+def corrected_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """Scores, rates and gaps as people's labels correct them, for new items."""
+    for benchmark in findings.benchmarks:
+        audit = benchmark.audit
+        if audit is None:
+            continue
+        shared: dict[str, Any] = {
+            "method": "post-stratified on what was read; exact limits of each stratum, combined (MOVER)",
+            "assumption": f"{interval_assumption(benchmark.unit)}; people's labels are right",
+            "rows": audit.rows,
+        }
+        for value in audit.values:
+            yield estimate(
+                "corrected_score",
+                id=f"corrected/{benchmark.benchmark}/{value.model}/{value.configuration}/{value.what}",
+                about=f"{value.what} of {value.model} on {benchmark.benchmark} under {value.configuration}, "
+                "by people's labels",
+                estimate=value.corrected.value,
+                interval=value.corrected.new,
+                n=value.labelled,
+                **shared,
+            )
+        for gap in audit.gaps:
+            yield estimate(
+                "corrected_gap",
+                id=f"corrected/{benchmark.benchmark}/{gap.a}/{gap.b}/{gap.configuration}/{gap.what}",
+                about=f"{gap.what} of {gap.a} less {gap.b} on {benchmark.benchmark} under "
+                f"{gap.configuration}, by people's labels",
+                estimate=gap.corrected.value,
+                interval=gap.corrected.new,
+                p=min(1.0, 2 * min(gap.p_plus, gap.p_minus)),
+                n=gap.labelled,
+                **shared,
+            )
 
 
 @ESTIMATES.add("judging", 60)

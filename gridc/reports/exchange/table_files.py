@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridc.diagnostics.errors import Diagnostic, FileError, Span, UsageError
 from gridc.files import read_regular
+from gridc.schema.canonical import each_key_once
 
 if TYPE_CHECKING:
     import pyarrow
@@ -42,12 +43,7 @@ class SheetRow:
 def read_sheet(path: Path, what: str, code: str, needed: Sequence[str], help: str) -> list[SheetRow]:
     """The rows below the first line, which names the columns, `needed` once each. Names are compared without
     case. Raises `FileError` with the code, what the file is (in the plural) and the help where it is none."""
-    try:
-        text = read_regular(path, MOST).decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-        message = f"the {what} cannot be read: {why}"
-        raise FileError([Diagnostic(code, message, str(path), help=help)]) from None
+    text = _text_of(path, what, code, help)
     first = text.split("\n", 1)[0]
     separator = max((",", ";", "\t"), key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -62,6 +58,46 @@ def read_sheet(path: Path, what: str, code: str, needed: Sequence[str], help: st
         message = f"the first line names no column `{missing[0]}`, or several"
         raise FileError([Diagnostic(code, message, str(path), Span(1, 1), help)])
     return [SheetRow(line, _fields_of(head, row)) for line, row in rows[1:]]
+
+
+def _text_of(path: Path, what: str, code: str, help: str) -> str:
+    try:
+        return read_regular(path, MOST).decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        message = f"the {what} cannot be read: {why}"
+        raise FileError([Diagnostic(code, message, str(path), help=help)]) from None
+
+
+def read_json_lines(path: Path, what: str, code: str, needed: Sequence[str], help: str) -> list[SheetRow]:
+    """The same of a file with a JSON object on each line, whose values are texts, whole numbers or null."""
+    lines = _text_of(path, what, code, help).split("\n")
+    found: list[SheetRow] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            cells = _cells_of(json.loads(line, object_pairs_hook=each_key_once), needed)
+        except (ValueError, RecursionError) as error:
+            message = f"line {number} is not an object of JSON with a label ({error})"
+            raise FileError([Diagnostic(code, message, str(path), Span(number, 1), help)]) from None
+        found.append(SheetRow(number, cells))
+    return found
+
+
+def _cells_of(document: Any, needed: Sequence[str]) -> dict[str, str]:
+    """Only texts and whole numbers have a column. Raises `ValueError`."""
+    if not isinstance(document, dict):
+        raise ValueError("it is not an object")
+    cells = {
+        name.strip().lower(): str(value).strip()
+        for name, value in document.items()
+        if isinstance(value, str) or type(value) is int
+    }
+    missing = [name for name in needed if name not in cells]
+    if missing:
+        raise ValueError(f"`{missing[0]}` is neither a text nor a whole number")
+    return cells
 
 
 def _fields_of(head: Sequence[str], row: Sequence[str]) -> dict[str, str]:

@@ -1,5 +1,9 @@
 """The evidence for the claims of a study: which reversals and orders its items show beyond themselves.
 
+Where people labelled responses of a benchmark, every p-value of a configuration is the larger one of two: of
+the items' test, and of the gap as their labels correct it (`corrected`), which is 1 where nobody looked. So a
+claim needs both at the same step of Holm's method, which spends no alpha twice.
+
 Two strengths (`gridc.schema.rows`), each with families of its own at level alpha over the whole study: every
 pair x benchmark on the full envelope; every pair on every other scope that was named before the data; every
 strict order of all models; and every configuration of every pair, by direction, which gives the *names*. "a
@@ -116,11 +120,34 @@ class PairEvidence:
         return weighted
 
     @cached_property
+    def by_people(self) -> tuple[Floats, Floats]:
+        """The p-values of the corrected gaps by configuration, in both directions; 0 without an audit."""
+        if self.outcomes.by_people is None:
+            nothing = np.zeros(len(self.outcomes.configurations))
+            return nothing, nothing
+        return self.outcomes.by_people[self.a, self.b]
+
+    @cached_property
     def tests(self) -> exact_tests.PairTests:
-        """The tests that certify: McNemar's on replicate 0 where a unit is an item or a question that earns a
-        point or none, else bets on all of it, which parts of points do not harm. Of a question the first copy
-        counts; no direction is shown that the scores of all copies do not have. What is credited, without a
-        score or unread, speaks against either direction."""
+        """What certifies: the tests of the items, and where people labelled responses the corrected gap. The
+        larger of both p-values is one of "both hold", whatever they have in common."""
+        plus, minus = self.by_people
+        of_items = self.item_tests
+        return replace(
+            of_items, plus=np.maximum(of_items.plus, plus), minus=np.maximum(of_items.minus, minus)
+        )
+
+    @cached_property
+    def combined(self) -> exact_tests.PairTest:
+        """How p-values of configurations are combined: the larger of two is 1 / e no more."""
+        return self.item_tests.kind if self.outcomes.by_people is None else "mcnemar"
+
+    @cached_property
+    def item_tests(self) -> exact_tests.PairTests:
+        """The exact tests of the items: McNemar's on replicate 0 where a unit is an item or a question that
+        earns a point or none, else bets on all of it, which parts of points do not harm. Of a question the
+        first copy counts; no direction is shown that the scores of all copies do not have. What is
+        credited, without a score or unread, speaks against either direction."""
         tests = self._tests(self._of(designated=True), lambda: self.differences)
         if not self.whole.all():
             sides = (
@@ -177,7 +204,7 @@ class PairEvidence:
                 continue
             sides.append(
                 DirectionEvidence(
-                    exact_tests.somewhere(p[at], self.tests.kind, len(at)),
+                    exact_tests.somewhere(p[at], self.combined, len(at)),
                     exact_tests.everywhere(p[at]),
                     self._best(at, p[at]),
                     self._named(at, adjusted, alpha),
@@ -316,12 +343,22 @@ def _can_support(pair: PairEvidence) -> bool:
 def _supported(
     pair: PairEvidence, contrasts: Contrasts, found: sign_flips.MaxT, members: int, alpha: float
 ) -> Weight:
+    people = pair.by_people
     if contrasts.chosen:
-        paid = (np.minimum(1.0, 2 * members * p_digits(p)) for p in (found.plus, found.minus))
+        each = len(pair.outcomes.configurations)
+        paid = (
+            np.minimum(1.0, 2 * members * np.maximum(p_digits(p), np.minimum(1.0, each * labels)))
+            for p, labels in zip((found.plus, found.minus), people, strict=True)
+        )
         return Weight(*(pair.implied(contrasts.at, adjusted, alpha) for adjusted in paid))
     sides = []
-    for raw, raw_alone in ((found.plus, found.plus_alone), (found.minus, found.minus_alone)):
-        p, alone = p_digits(raw), p_digits(raw_alone)
+    flipped = (found.plus, found.plus_alone), (found.minus, found.minus_alone)
+    for (raw, raw_alone), labels in zip(flipped, people, strict=True):
+        # A level holds as surely as its worst configuration, and the search among all of them is paid for.
+        worst = np.where(contrasts.groups > 0, labels[contrasts.at], 0.0).max(axis=1)
+        p = np.maximum(p_digits(raw), np.minimum(1.0, len(contrasts.at) * worst))
+        alone = p_digits(raw_alone)
+        alone[: len(contrasts.at)] = np.maximum(alone[: len(contrasts.at)], labels[contrasts.at])
         place = int(p.argmin())
         best = contrasts.carriers[place].model_copy(update={"p": digits(p[place])}) if p[place] < 1 else None
         named: dict[str, list[str]] = {"configuration": [], "level": []}
@@ -606,7 +643,7 @@ def _orderings(
         plus: dict[tuple[str, str], Floats] = {}
         kind: exact_tests.PairTest = "mcnemar" if outcome.discordant_or_not else "betting"
         for a, b in combinations(outcome.models, 2):
-            tests = pairs[name, a, b].tests
+            tests, kind = pairs[name, a, b].tests, pairs[name, a, b].combined
             plus[a, b], plus[b, a] = tests.plus, tests.minus
         for order in exact_tests.orderings(outcome.models):
             stated.append((name, order, exact_tests.ordering_p(order, plus, kind)))
@@ -630,7 +667,7 @@ def _tests(
     rows: dict[str, list[PairTestsRow]] = {name: [] for name in outcomes}
     for key, pair in pairs.items():
         name, a, b = key
-        tests, adjusted = pair.tests, (names.plus[key], names.minus[key])
+        tests, adjusted = pair.item_tests, (names.plus[key], names.minus[key])
         columns = (tests.ahead, tests.behind, tests.plus, tests.minus, *adjusted)
         rows[name].append(
             PairTestsRow(

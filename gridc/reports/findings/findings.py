@@ -1,6 +1,6 @@
 """Store -> Findings: what is found of a study and of each of its benchmarks."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
@@ -19,9 +19,18 @@ from gridc.compiler.lowering.asked import DifferingLevels
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings import unread
 from gridc.reports.findings.analysis import BenchmarkAnalysis, analyse
-from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, claim_evidence
+from gridc.reports.findings.certification import (
+    CHOSEN,
+    FULL,
+    ClaimEvidence,
+    PairKey,
+    Region,
+    claim_evidence,
+    exact_claims,
+)
 from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, compare, reread
 from gridc.reports.findings.conduct import CONDUCT, EARLIER, count_endings
+from gridc.reports.findings.corrected import CORRECTED, BenchmarkAudit, with_labels
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy
 from gridc.reports.findings.noise import Floors, ModelNoise, of_pair
@@ -42,6 +51,7 @@ from gridc.reports.findings.unread import differ
 from gridc.runtime.store.events import InterimLook, before_reports, steps_back
 from gridc.runtime.store.reader import Progress
 from gridc.runtime.store.store import Store
+from gridc.schema.audit import TakenBackRow
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import EndingsRow, Floor, NoiseRow, ScopeKind, UncomputedRow
@@ -54,6 +64,7 @@ from gridc.schema.rows import (
     OrderingClaimRow,
     PairTestsRow,
     StandingsRow,
+    StrengthRow,
     UnreadRow,
 )
 from gridc.schema.spec import Spec
@@ -182,6 +193,8 @@ class BenchmarkFinding:
     endings: tuple[EndingsRow, ...] = ()
     changes: tuple[ScoreChange, ...] = ()
     reread: tuple[RescoredChange, ...] = ()
+    audit: BenchmarkAudit | None = None
+    taken_back: tuple[TakenBackRow, ...] = ()
 
     @property
     def full(self) -> ScopeFinding:
@@ -321,10 +334,11 @@ def weighed_findings(
     scores: Sequence[CellScore],
     complete: bool,
     floors: Floors,
+    audits: Sequence[BenchmarkAudit] = (),
 ) -> tuple[tuple[BenchmarkFinding, ...], MeasuredStudy]:
     """The findings of every benchmark, and what hypotheses are decided on. All are weighed together, because
     their claims share families. `complete` says whether the run is; of an interim look nothing is
-    certified."""
+    certified. `audits` are what people's labels correct."""
     plan, spec = samples.plan, samples.plan.study.spec
     cells = by_benchmark(spec, scores)
     scopes = {name: _scopes(plan, cell_scores) for name, cell_scores in cells.items()}
@@ -332,6 +346,9 @@ def weighed_findings(
         name: gather([score.cell for score in cell_scores], samples.stored, plan.study.items[name])
         for name, cell_scores in cells.items()
     }
+    as_read = exact_claims(outcomes, spec.analysis.alpha or ALPHA) if audits and complete else {}
+    for audit in audits:
+        outcomes[audit.benchmark] = with_labels(outcomes[audit.benchmark], audit)
     weighed = claim_evidence(
         [region for name, regions in scopes.items() for region in _regions(name, regions)],
         outcomes,
@@ -344,7 +361,25 @@ def weighed_findings(
         _benchmark(samples, name, cells[name], scopes[name], outcomes[name], weighed, floors, complete)
         for name in cells
     )
+    for audit in audits:
+        benchmarks = tuple(
+            replace(each, audit=audit, taken_back=tuple(_taken_back(each, as_read)))
+            if each.benchmark == audit.benchmark
+            else each
+            for each in benchmarks
+        )
     return benchmarks, MeasuredStudy(spec, samples, scores, floors, weighed, complete)
+
+
+def _taken_back(
+    benchmark: BenchmarkFinding, as_read: Mapping[PairKey, StrengthRow]
+) -> Iterator[TakenBackRow]:
+    """What the items alone would certify of the full envelope, and what is not certified with the labels."""
+    for pair in benchmark.full.pairs:
+        a, b = pair.counts.a, pair.counts.b
+        alone = as_read.get((benchmark.benchmark, a, b))
+        if alone is not None and alone.claim is not None and pair.evidence.certified.claim is None:
+            yield TakenBackRow(a=a, b=b, claim=alone.claim, first=alone.first)
 
 
 def _regions(benchmark: str, scopes: Sequence[Scope]) -> list[Region]:
@@ -553,7 +588,7 @@ def _parse_rates(plan: Plan, cells: Sequence[CellScore]) -> list[ParseRate]:
 
 
 def _weighed(record: RunRecord) -> tuple[tuple[BenchmarkFinding, ...], MeasuredStudy]:
-    return weighed_findings(record.samples, record.scores, record.complete, record.floors)
+    return weighed_findings(record.samples, record.scores, record.complete, record.floors, record[CORRECTED])
 
 
 def _benchmarks(record: RunRecord) -> tuple[BenchmarkFinding, ...]:
@@ -562,7 +597,11 @@ def _benchmarks(record: RunRecord) -> tuple[BenchmarkFinding, ...]:
     recorded = plan.study.recorded is not None  # how its answers ended is in the notes of its logs
     endings = {} if recorded else count_endings(models, record.store.endings(plan.study_digest))
     return tuple(
-        replace(finding, rates=rates[finding.benchmark], endings=endings.get(finding.benchmark, ()))
+        replace(
+            finding,
+            rates=rates[finding.benchmark],
+            endings=endings.get(finding.benchmark, ()),
+        )
         for finding in record[WEIGHED][0]
     )
 

@@ -16,7 +16,7 @@ gave, towards the benchmark's good end, with its interval over units: `statistic
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -42,6 +42,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding
 from gridc.runtime.blinding import (
     UNREADABLE,
+    Sheet,
     auditable,
     judged,
     judging_state,
@@ -474,10 +475,10 @@ class _Labelled:
     gained: Fraction | None  # what the study gave less what people gave, towards the good end; None: a target
 
 
-def audits(plan: Plan, store: Store) -> Iterator[AuditFinding]:
+def audits(plan: Plan, store: Store, drawn: Iterable[Sheet]) -> Iterator[AuditFinding]:
     """Every sheet whose labels were taken back: all its responses, and where there are several each
-    benchmark."""
-    for sheet in sheets(plan, store):
+    benchmark. A response that several people labelled counts once for each."""
+    for sheet in drawn:
         given = store.labels(plan.study_digest, sheet.about)
         if not given:
             continue
@@ -491,9 +492,10 @@ def audits(plan: Plan, store: Store) -> Iterator[AuditFinding]:
                 if (cell.key, item, replicate) in mine:
                     uuid = places[cell.key, item, replicate]
                     unit = cell.benchmark, units[item]
-                    labelled.append(
-                        _labelled(plan.study.spec, cell, items[item], unit, uuid, choice, given[uuid])
-                    )
+                    labelled += [
+                        _labelled(plan.study.spec, cell, items[item], unit, uuid, choice, label)
+                        for label in given.get(uuid, {}).values()
+                    ]
         benchmarks = dict.fromkeys(response.benchmark for response in labelled)
         yield _finding(sheet.about, ALL, labelled)
         if len(benchmarks) > 1:
@@ -506,7 +508,7 @@ def _labelled(
 ) -> _Labelled:
     known = labels_of(spec, cell, item)
     human = known.index(label) if label in known else None
-    more = _points(cell, item, choice, known) - _points(cell, item, human, known)
+    more = label_points(cell, item, choice, known) - label_points(cell, item, human, known)
     sign = Direction.of(
         next(benchmark.direction for benchmark in spec.benchmark if benchmark.id == cell.benchmark)
     ).sign
@@ -515,7 +517,8 @@ def _labelled(
     return _Labelled(uuid, cell.benchmark, given, label, unit, gained)
 
 
-def _points(cell: Cell, item: Item, choice: int | None, known: Sequence[str]) -> Fraction:
+def label_points(cell: Cell, item: Item, choice: int | None, known: Sequence[str]) -> Fraction:
+    """What a response earns by this label, one of those that are known; None is an unreadable one."""
     setting = cell.setting
     points = setting.credit if choice is None else earned(setting, item, choice, known)
     return Fraction(points, setting.scale)
@@ -534,9 +537,15 @@ def _finding(sheet: str, benchmark: str, labelled: Sequence[_Labelled]) -> Audit
     )
 
 
+SHEETS: Finding[list[Sheet]] = Finding(
+    "sheets",
+    lambda record: list(sheets(record.plan, record.store)),
+    on_request=True,
+    about="Every sheet that was drawn for people, drawn again.",
+)
 AUDITS: Finding[tuple[AuditFinding, ...]] = Finding(
     "audits",
-    lambda record: tuple(audits(record.plan, record.store)),
+    lambda record: tuple(audits(record.plan, record.store, record[SHEETS])),
     (),
     tuple[AuditFinding, ...],
     about="How people labelled the responses that a study scored: agreement, and who is more lenient.",

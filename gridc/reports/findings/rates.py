@@ -162,6 +162,16 @@ def _possible(plan: Plan, benchmark: str) -> list[RateDefinition]:
     ]
 
 
+def countable_rates(plan: Plan, cell: Cell) -> list[RateDefinition]:
+    """The rates that the responses of a cell can be counted for."""
+    reads, stated = METHODS[cell.setting.method].reads, plan.study.spec.outcomes
+    return [
+        rate
+        for rate in _possible(plan, cell.benchmark)
+        if reads in rate.of and conflict_of_outcome(cell.setting, rate.name, stated) is None
+    ]
+
+
 def not_given(plan: Plan, cell: Cell) -> list[str]:
     """The rates that the items of a cell have, and that do not go through its `aggregate` or `all_of`."""
     if cell.setting.scored_singly or cell.benchmark in plan.study.absent:

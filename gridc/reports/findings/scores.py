@@ -284,6 +284,9 @@ class Outcomes:
     items) are the outcomes that earned `credit`, (models, configurations), and speak against whatever is
     claimed: what has no score in the logs, and what is unread where that is more than `UNREADABLE` of a
     model's answers in a configuration; None where there is none.
+    `by_people` has of each pair of models, in their order, the p-values of its corrected gaps in both
+    directions, (configurations,) each, where people labelled responses of the benchmark: a claim needs these
+    too.
     """
 
     models: tuple[str, ...]
@@ -303,6 +306,7 @@ class Outcomes:
     nothing_read: frozenset[tuple[str, str]] = frozenset()
     credited: Whole | None = None
     credit: Whole | None = None
+    by_people: Mapping[tuple[str, str], tuple[Floats, Floats]] | None = None
 
     @property
     def unit_count(self) -> int:

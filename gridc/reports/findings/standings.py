@@ -1,8 +1,9 @@
 """The models of a benchmark in the order of their scores, and which places in it hold for new items.
 
 Every two models are tested on the mean of their scores over the configurations that they share, in both
-directions, as one family (Holm). A model can stand behind all that are told apart as better, and before all
-that are told apart as worse; neighbours in the order of which no two are told apart are a tie group.
+directions, as one family (Holm); where people labelled responses, by the corrected gaps too. A model can
+stand behind all that are told apart as better, and before all that are told apart as worse; neighbours in the
+order of which no two are told apart are a tie group.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -102,6 +103,15 @@ class _MeanScores:
             return digits(exact_tests.upper_tails(ahead + behind)[ahead])
         return digits(mean_above_zero(((first - second) / self.rows.max()).round(12), -1.0))
 
+    def by_people(self, first: str, second: str) -> float:
+        """What people's labels allow for "the first model is better": the mean is as surely higher as the
+        score of the worst configuration; 0 without an audit."""
+        pairs = self.outcomes.by_people
+        if pairs is None:
+            return 0.0
+        plus, minus = pairs[first, second] if (first, second) in pairs else pairs[second, first][::-1]
+        return float((minus if self.lower else plus)[self.over].max())
+
 
 def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> StandingsRow | None:
     """The order of the models of one benchmark, all of whose answers are there. None where the score nearest
@@ -115,7 +125,10 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
     points = {model: float(own.sum() / means.rows.sum()) for model, own in good.items()}
     order = sorted(points, key=lambda model: (-decimals(points[model]), model))
     # The one that stands behind is never shown to be better: its p is at least a half.
-    p = {(a, b): means.p_better(ends[a][0], ends[b][1]) for a, b in combinations(order, 2)}
+    p = {
+        (a, b): max(means.p_better(ends[a][0], ends[b][1]), means.by_people(a, b))
+        for a, b in combinations(order, 2)
+    }
     adjusted = holm(list(p.values()), 2 * len(p))
     apart = {pair for pair, value in zip(p, adjusted, strict=True) if value <= alpha}
     scores = {model: decimals(1 - share if direction.lower else share) for model, share in points.items()}

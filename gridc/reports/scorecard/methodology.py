@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from gridc.compiler.frontend.unsupported import why_undecidable
 from gridc.compiler.grid.specifications import planned_curve
 from gridc.compiler.lock.anchor import in_words
-from gridc.numbers import between, counted, number, with_sign
+from gridc.numbers import between, counted, hundredths, number, with_sign
 from gridc.reports.findings.conduct import CONDUCT, cut_off
 from gridc.reports.findings.curves import CURVES
 from gridc.reports.findings.falsification import FALSIFICATIONS
@@ -384,6 +384,11 @@ def _audited(findings: Findings) -> ChecklistAnswer:
     counts["least_kappa"] = min(kappas, default=None)
     least = f"; kappa with the study's labels is {number(min(kappas), 2)} at least" if kappas else ""
     text = f"People labelled {counts['labels']:,} responses on {counted(len(sheets), 'sheet')}{least}."
+    audited = [benchmark.audit for benchmark in findings.benchmarks if benchmark.audit is not None]
+    moved = [abs(each.corrected.value - each.machine) for audit in audited for each in audit.scores()]
+    if moved:
+        counts["largest_correction"] = max(moved)
+        text += f" Their labels move a score by up to {hundredths(max(moved))} points."
     return ChecklistAnswer("yes", text, where, counts)
 
 

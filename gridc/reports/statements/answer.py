@@ -20,13 +20,15 @@ from gridc.numbers import (
     percent,
     points,
 )
+from gridc.reports.findings.corrected import SCORE
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import approximate, verdict_lines
 from gridc.reports.findings.judges import JUDGE_BIASES, JudgeBias
-from gridc.reports.findings.labels import AUDITS, JUDGING
+from gridc.reports.findings.labels import ALL, AUDITS, JUDGING
 from gridc.reports.findings.rates import RateFinding, RateGap, hits_of
 from gridc.reports.scoreboard import Scoreboard, ScoreboardRow, of_findings
 from gridc.reports.statements import choose
+from gridc.reports.statements.corrected import at_anchor, taken_back_words, unchecked, value_words
 from gridc.reports.statements.pairs import beyond, compared, named_levels
 from gridc.reports.statements.rates import unreadable
 from gridc.reports.statements.statement import Statement
@@ -50,7 +52,7 @@ FEW = 3
 
 INTERVAL = "95 % interval"
 
-COVERED = frozenset(("strongest_pair", "claims", "orders", "other_pairs", "hypothesis"))
+COVERED = frozenset(("taken_back", "strongest_pair", "claims", "orders", "other_pairs", "hypothesis"))
 """Statements of the shelf that this answer says in its own words."""
 
 
@@ -91,10 +93,14 @@ def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         if done == total:
             return "No result yet: every call has an answer, and some are not scored."
         return f"No result yet: {done:,} of {total:,} calls have an answer, and everything here may change."
-    sentences = list(_predicted(findings))
+    sentences = [text for each in findings.benchmarks if (text := taken_back_words(each)) is not None]
+    sentences += _predicted(findings)
     behaved = [board for board in boards if _fault_counts(board)]
+    audited = {each.benchmark for each in findings.benchmarks if each.audit is not None}
     for board in behaved[:FEW]:
         sentences += conduct_words(board.benchmark, _fault_counts(board), board.anchor_items)
+        if board.benchmark in audited:
+            sentences.append("That is how the answers were read; what people's labels make of it is below.")
         lost = [f"{row.unreadable:,} of {row.model}" for row in board.models if row.unreadable]
         if lost:
             sentences.append(f"Answers that could not be read, and count as neither: {listed(lost)}.")
@@ -119,7 +125,7 @@ def _result(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         [
             (where.benchmark, pair.counts.a, pair.counts.b, pair.unread)
             for where, pair in compared(findings)
-            if where.direction.target is None
+            if where.direction.target is None and where.audit is None
         ]
     )
     return " ".join(sentences)
@@ -255,14 +261,27 @@ def _leader(board: Scoreboard, benchmark: BenchmarkFinding) -> str:
         return f"{board.benchmark}: {listed([row.model for row in equal])} tie, with {shown}."
     second = rest[0]
     if board.direction.target is not None:
-        return f"{board.benchmark}: {best.model}, {percent(best.score)}, is nearest to the best score."
+        read = "" if benchmark.audit is None else " as answers were read"
+        return f"{board.benchmark}: {best.model}, {percent(best.score)}, is nearest to the best score{read}."
     apart, limits = _score_gap(benchmark, best, second)
     span = "" if limits is None else f" ({INTERVAL} {over_units(limits, points)})"
     side = "below" if board.direction.lower else "above"
     return (
         f"{board.benchmark}: {best.model}, {percent(best.score)}, {hundredths(abs(apart))} points {side} "
-        f"{second.model}{span}."
+        f"{second.model}{span}.{_by_labels(benchmark, best.model, second.model)}"
     )
+
+
+def _by_labels(benchmark: BenchmarkFinding, one: str, other: str, what: str = SCORE) -> str:
+    """The same gap under the anchor as people's labels correct it, where there is an audit."""
+    where = next(model for model in benchmark.models if model.model == one).anchor.cell.configuration
+    for sign, pair in ((1, (one, other)), (-1, (other, one))):
+        gap = None if benchmark.audit is None else benchmark.audit.gap(what, *pair, where)
+        if gap is not None:
+            ends = sorted(sign * end for end in gap.corrected.new)
+            shown = f"{points(sign * gap.corrected.value)} ({INTERVAL} {between(ends, points)})"
+            return f" By people's labels the gap is {shown}."
+    return ""
 
 
 def _name(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
@@ -313,16 +332,18 @@ def _safer(board: Scoreboard, benchmark: BenchmarkFinding, where: str) -> Iterat
         if len(shares) < 2:
             continue
         (best, least), (second, next_one), *_ = shares.items()
+        labels = _by_labels(benchmark, best, second, name)
         if len(set(shares.values())) == 1:
-            yield f"No difference in {what}: {percent(least)} for {'both' if len(shares) == 2 else 'all'}."
+            all_of_them = "both" if len(shares) == 2 else "all"
+            yield f"No difference in {what}: {percent(least)} for {all_of_them}.{labels}"
         elif least == next_one:
             equal = [model for model, share in shares.items() if share == least]
-            yield f"Least {what}: {listed(equal)}, {percent(least)} each."
+            yield f"Least {what}: {listed(equal)}, {percent(least)} each.{labels}"
         else:
             limits = _rate_gap(next(rate for rate in benchmark.rates if rate.name == name), best, second)
             span = "" if limits is None else f" ({INTERVAL} {over_units(limits, points)})"
             apart = hundredths(abs(next_one - least))
-            yield f"Least {what}: {best}, {percent(least)}, {apart} points below {second}{span}."
+            yield f"Least {what}: {best}, {percent(least)}, {apart} points below {second}{span}.{labels}"
     scores = [row.score for row in board.models if row.score is not None]
     if board.policies and scores:
         always = {"comply": "complying", "refuse": "refusing"}
@@ -369,7 +390,8 @@ def _certainty(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     several = len(boards) > 1
     told = [
         words
-        for board in boards[:FEW]
+        for board, finding in zip(boards[:FEW], findings.benchmarks, strict=False)
+        if finding.audit is None  # its labels say it below
         if (words := _bounds(board, f" on {board.benchmark}" if several else ""))
     ]
     if told and all(map(_fault_counts, boards)):
@@ -425,14 +447,18 @@ def _read(findings: Findings) -> Iterator[str]:
             kappa = "" if found.kappa is None else f", kappa {number(found.kappa, 2)}"
             share = f"{percent(found.agreement)} of {counted(found.n, 'answer')}"
             text += f"; {models.get(other, other)} gives {share} the same label{kappa}"
-        elif not audits:
-            text += ", which neither a second judge nor a person has checked"
         yield f"{text}."
     for bias in findings[JUDGE_BIASES]:
         yield from _bias(bias)
-    for audit in audits[:FEW]:
+    for audit in [each for each in audits if each.benchmark == ALL][:FEW]:
         agreement = audit.agreement
         yield f"People agree with {percent(agreement.agreement)} of {agreement.n:,} labels ({audit.sheet})."
+    for benchmark in findings.benchmarks[:FEW]:
+        told = [value_words(value) for value in at_anchor(benchmark)]
+        if told:
+            more = f"; and {len(told) - FEW:,} more in the table" if len(told) > FEW else ""
+            yield f"By people's labels on {benchmark.benchmark}, {'; '.join(told[:FEW])}{more}."
+    yield from unchecked(findings)
 
 
 def _bias(bias: JudgeBias) -> Iterator[str]:

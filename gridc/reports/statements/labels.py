@@ -197,8 +197,8 @@ def audit_sentences(audit: AuditFinding) -> Iterator[str]:
     apart = apart if lenient.mean else "as lenient as people on average"
     limits = f"95 % interval {between((lenient.low, lenient.high), points)} pp"
     yield (
-        f"{where}: the study is {apart} ({limits}), kinder to {lenient.higher} responses and harsher to "
-        f"{lenient.lower}; the interval takes responses as drawn independently."
+        f"{where}: the study is {apart} ({limits}), kinder to {lenient.higher:,} and harsher to "
+        f"{lenient.lower:,} responses; the interval takes responses as drawn independently."
     )
 
 

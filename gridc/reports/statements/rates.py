@@ -170,7 +170,9 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
         too_many = [score for score in low if counts_against(score.unread, score.trials)]
         against = (
             f" Where more than {stated_percent(UNREADABLE)} are, each counts against whatever is claimed."
-            if target is None and any(not score.nothing_read for score in too_many)
+            if target is None
+            and benchmark.audit is None
+            and any(not score.nothing_read for score in too_many)
             else ""
         )
         yield Statement(

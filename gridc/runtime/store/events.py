@@ -323,6 +323,8 @@ class Sealed(Body):
     about: str
     seal: str
     responses: int
+    rows: int | None = None
+    configurations: list[str] | None = None
 
 
 class Locked(Body):

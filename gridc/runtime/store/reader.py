@@ -175,6 +175,15 @@ class JudgementRow(NamedTuple):
     failure: str | None
 
 
+Labels = dict[str, dict[str, str]]
+"""What people said of responses: by UUID, and by the name of who said it, "" where there is none."""
+
+
+def count_labels(labels: Labels) -> int:
+    """How many labels there are, of all people."""
+    return sum(map(len, labels.values()))
+
+
 SampleRow = tuple[str, int, int | None, int | None, str | None, str | None, str | None]
 CallRow = tuple[
     str,

@@ -18,6 +18,7 @@ from gridc.runtime.store.progress import ProgressReader
 from gridc.runtime.store.reader import (
     CallRow,
     JudgementRow,
+    Labels,
     Reader,
     ResponseRow,
     SampleRow,
@@ -134,6 +135,17 @@ class OutcomeReader(Reader):
                ORDER BY item, replicate""",
             [stamp, cell],
         )
+
+    def inferred(self, stamp: str) -> dict[str, tuple[int, int]]:
+        """By cell key: how many answers were read to something, and how many of these by inference."""
+        rows = self._db.execute(
+            """SELECT cell.key, count(*), sum(json_extract(evidence, '$.confidence') = 'inferred')
+               FROM cell JOIN sample ON sample.cell = cell.id
+               WHERE stamp = ? AND json_extract(evidence, '$.confidence') IN ('stated', 'inferred')
+               GROUP BY cell.key""",
+            [stamp],
+        )
+        return {key: (readable, inferred) for key, readable, inferred in rows}
 
     def bits_of(self, stamp: str, cell: str) -> Iterator[tuple[str, float, int]]:
         """(item, bits, bytes) of the texts of one cell whose likelihood is known."""
@@ -439,16 +451,25 @@ class Store(ProgressReader, OutcomeReader, CheckReader):
         ).fetchone()
         return None if row is None else str(row[0])
 
-    def labels(self, stamp: str, about: str) -> dict[str, str]:
-        """What people said of the responses on a sheet, by UUID; empty until its labels were taken back."""
-        rows = self._db.execute(
-            "SELECT uuid, label FROM label WHERE stamp = ? AND about = ? ORDER BY uuid", [stamp, about]
-        )
-        return dict(rows.fetchall())
+    def labels(self, stamp: str, about: str) -> Labels:
+        """What people said of the responses on a sheet; empty until its labels were taken back."""
+        found: Labels = {}
+        for uuid, annotator, label in self._db.execute(
+            "SELECT uuid, annotator, label FROM label WHERE stamp = ? AND about = ? ORDER BY uuid, annotator",
+            [stamp, about],
+        ):
+            found.setdefault(uuid, {})[annotator] = label
+        return found
 
     def labels_digest(self, stamp: str, about: str) -> str:
-        """SHA-256 of the labels of a sheet as JSON: an object of UUIDs and labels."""
-        return digest(self.labels(stamp, about))
+        """SHA-256 of the labels of a sheet as JSON: an object of UUIDs and labels, or where people have names
+        of UUIDs and objects of names and labels."""
+        return digest(
+            {
+                uuid: labels[""] if labels.keys() == {""} else labels
+                for uuid, labels in self.labels(stamp, about).items()
+            }
+        )
 
     def judgements(self, stamp: str) -> Iterator[JudgementRow]:
         """What judges were asked about the study's responses, and what the replies were read to, sorted."""

@@ -176,6 +176,25 @@ def m011_questions(db: Database) -> None:
     )
 
 
+@migrations()
+def m012_annotators(db: Database) -> None:
+    """Several people label one response; who has no name is "" here."""
+    db.execute("ALTER TABLE label RENAME TO label_of_one")
+    db.execute(
+        """CREATE TABLE label (
+            stamp TEXT NOT NULL,
+            about TEXT NOT NULL,
+            uuid TEXT NOT NULL,
+            annotator TEXT NOT NULL,
+            label TEXT NOT NULL,
+            PRIMARY KEY (stamp, about, uuid, annotator),
+            FOREIGN KEY (stamp, about) REFERENCES blinding (stamp, about)
+        ) STRICT, WITHOUT ROWID"""
+    )
+    db.execute("INSERT INTO label SELECT stamp, about, uuid, '', label FROM label_of_one")
+    db.execute("DROP TABLE label_of_one")
+
+
 ATTEMPTS = """
 CREATE TABLE attempt (
     id TEXT PRIMARY KEY,

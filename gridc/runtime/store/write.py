@@ -1,7 +1,7 @@
 """The write side of a store: every answer durable before it is counted, every request recorded."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, fields
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.engines.api.attempts import Attempt, Submission
 from gridc.runtime.engines.protocol import Answer, Call, Spending
 from gridc.runtime.store.events import Sealed
+from gridc.runtime.store.reader import Labels
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.writable import PlanWriter, WritableStore, now, text_of
 from gridc.schema.canonical import digest, digest_bytes
@@ -256,10 +257,15 @@ class Writer(PlanWriter, AttemptWriter):
             self._insert("INSERT INTO blinding VALUES (?, ?, ?)", [(body.stamp, body.about, nonce)])
             self.record(body)
 
-    def label(self, stamp: str, about: str, labels: Mapping[str, str]) -> None:
-        """Store what people said of the responses on a sheet, by UUID."""
+    def label(self, stamp: str, about: str, labels: Labels) -> None:
+        """Store what people said of the responses on a sheet."""
         self._insert(
-            "INSERT INTO label VALUES (?, ?, ?, ?)", [(stamp, about, *item) for item in labels.items()]
+            "INSERT INTO label VALUES (?, ?, ?, ?, ?)",
+            [
+                (stamp, about, uuid, annotator, label)
+                for uuid, given in labels.items()
+                for annotator, label in given.items()
+            ],
         )
 
     def lay_out(

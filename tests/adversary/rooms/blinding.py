@@ -19,12 +19,14 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import FileError
 from gridc.reports import verified_samples
 from gridc.reports.exchange import audit_sheet, bundle
+from gridc.reports.exchange.audit_sheet import read_people
 from gridc.runtime.blinding import (
     JUDGING,
     AuditRow,
     BlindedResponse,
     BlindedResponses,
     Sheet,
+    SheetDesign,
     blind,
     judged,
     order_seed,
@@ -317,7 +319,7 @@ def sheet_of(*texts: str) -> Sheet:
     drawn = [BlindedResponse((f"m/b/c={number}", "i", 0), "b", text, {}) for number, text in enumerate(texts)]
     made = blind("a" * 64, "audit-1", 1, "7f" * 32, drawn)
     rows = (AuditRow(each.uuid, "Safe?", each.text, ("safe", "unsafe")) for each in made.responses)
-    return Sheet("audit-1", tuple(rows), made)
+    return Sheet("audit-1", tuple(rows), made, SheetDesign(len(texts)))
 
 
 def taken_back(folder: Path, sheet: Sheet, rows: list[dict[str, str]]) -> set[str]:
@@ -327,7 +329,7 @@ def taken_back(folder: Path, sheet: Sheet, rows: list[dict[str, str]]) -> set[st
         writer.writeheader()
         writer.writerows(rows)
     try:
-        audit_sheet.labels_in(folder / "labels.csv", [sheet], {})
+        audit_sheet.labels_in(audit_sheet.read_people([folder / "labels.csv"]), [sheet], ())
     except FileError as error:
         return {each.code for each in error.diagnostics}
     return set()
@@ -352,18 +354,19 @@ def rows_exchanged(folder: Path, _: MonkeyPatch) -> set[str]:
 
 @attack(RATER, "a row of the sheet of another study is put into this one's", "GC662",
         instead((audit_sheet, "_problems", nothing),
-                (audit_sheet, "sheet_row", lambda sheet, _: sheet.rows[0])))  # fmt: skip
+                (audit_sheet, "read_people", lambda files: [
+                    row for row in read_people(files) if not row.uuid.startswith("0" * 8)])))  # fmt: skip
 def row_of_another_sheet(folder: Path, _: MonkeyPatch) -> set[str]:
     sheet = sheet_of("Yes.", "No.")
     mine = filled(sheet)
     return taken_back(folder, sheet, [*mine, {**mine[0], "uuid": "0" * 8 + mine[0]["uuid"][8:]}])
 
 
-ANY_SEPARATOR = "no part of a cell begins like a formula (`audit_sheet.harmless`)"
+ANY_SEPARATOR = "no part of a cell begins like a formula (`audit_sheet.escape_formulas`)"
 
 
 @attack("the author of a model", "a response is a formula behind a semicolon, where spreadsheets part cells",
-        ANY_SEPARATOR, instead((audit_sheet, "harmless", lambda text: text)))  # fmt: skip
+        ANY_SEPARATOR, instead((audit_sheet, "escape_formulas", lambda text: text)))  # fmt: skip
 def formula_in_a_response(folder: Path, _: MonkeyPatch) -> set[str]:
     text = audit_sheet.as_csv(sheet_of("Yes;=cmd|' /C calc'!A0;", "No.\n=cmd|' /C calc'!A0"))
     cells = [

@@ -204,8 +204,11 @@ def of_maps(
         if without_items and takes_items(plan, about):
             seal, uuids = event.body.seal, _uuids(plan, store, event.body, nonce)
         else:
-            made = _made(plan, store, event.body, nonce)
+            made, allowed = _made(plan, store, event.body, nonce)
             seal, uuids = made.seal, set(made.places)
+            said = store.labels(stamp, about) if about != JUDGING else {}
+            if any(not set(labels.values()) <= allowed.get(uuid, set()) for uuid, labels in said.items()):
+                yield Diagnostic("GC712", f"{about}: there are labels that the sheet does not offer")
         if about != JUDGING and store.labels(stamp, about).keys() - uuids:
             yield Diagnostic("GC712", f"{about}: there are labels of responses that are not on the sheet")
         opening = [record.body for record in chain if isinstance(record.body, Unblinded)]
@@ -226,10 +229,14 @@ def takes_items(plan: Plan, about: str) -> bool:
     )
 
 
-def _made(plan: Plan, store: Store, sealed: Sealed, nonce: str) -> BlindedResponses:
+def _made(
+    plan: Plan, store: Store, sealed: Sealed, nonce: str
+) -> tuple[BlindedResponses, dict[str, set[str]]]:
+    """A map, and of a sheet for people the labels that it offers for each response."""
     if sealed.about != JUDGING:
-        return draw_sheet(plan, store, sealed.about, nonce, SheetDesign.of(sealed)).blind
-    return blind(plan.study_digest, JUDGING, order_seed(plan), nonce, list(judged(plan, store)))
+        sheet = draw_sheet(plan, store, sealed.about, nonce, SheetDesign.of(sealed))
+        return sheet.blind, {row.uuid: set(row.labels) for row in sheet.rows}
+    return blind(plan.study_digest, JUDGING, order_seed(plan), nonce, list(judged(plan, store))), {}
 
 
 def _uuids(plan: Plan, store: Store, sealed: Sealed, nonce: str) -> set[str]:

@@ -237,6 +237,13 @@ def test_labels_take_a_claim_back(audited: Study) -> None:
     assert verify_bundle(audited.folder / "bundle").checked
 
 
+def test_a_label_that_no_sheet_offers_is_found(audited: Study) -> None:
+    with sqlite3.connect(audited.results / "store.sqlite") as db:
+        db.execute("UPDATE label SET label = 'ZEBRA' WHERE uuid = (SELECT min(uuid) FROM label)")
+    with pytest.raises(GridcError, match="labels that the sheet does not offer"):
+        gridc.open(audited.folder / "gridcard.toml").verify()
+
+
 @pytest.mark.parametrize("labelled", [False, True])
 def test_what_is_written_follows_its_schema(labelled: bool, ran: Path, audited_once: Path) -> None:
     results = Study(audited_once if labelled else ran).results

@@ -245,7 +245,11 @@ def test_an_escape_cannot_hide_text_that_is_not_in_normal_form() -> None:
 
 @pytest.mark.parametrize(
     ("data", "words"),
-    [(b"a = '\xff'", "this byte is not UTF-8"), (b"#" * (16 * 1024 * 1024 + 1), "larger than")],
+    [
+        (b"a = '\xff'", "this byte is not UTF-8"),
+        (b"SQLite\0\xff", "this is no text"),
+        (b"#" * (16 * 1024 * 1024 + 1), "larger than"),
+    ],
 )
 def test_bytes_that_cannot_be_read_are_refused(tmp_path: Path, data: bytes, words: str) -> None:
     path = tmp_path / "gridcard.toml"

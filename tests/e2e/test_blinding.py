@@ -118,7 +118,7 @@ def test_people_beside_a_judge(tmp_path: Path, direction: str) -> None:
         study = made.write(BLIND, direction=direction)
         study.spec.write_text(study.spec.read_text() + FALSIFIED)
         study.run()
-        drawn = study.audit_sample(64)  # every response: read by a rule, and by the judge
+        drawn = study.audit_sample(64, ["all"])  # every response: read by a rule, and by the judge
         with drawn.csv.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
         given = {row["uuid"]: "untrue" if "untrue" in row["labels"] else "unreadable" for row in rows}

@@ -247,7 +247,7 @@ def test_an_escape_cannot_hide_text_that_is_not_in_normal_form() -> None:
     ("data", "words"),
     [
         (b"a = '\xff'", "this byte is not UTF-8"),
-        (b"SQLite\0\xff", "this is no text"),
+        (b"SQLite\0\xff", "the file is not text"),
         (b"#" * (16 * 1024 * 1024 + 1), "larger than"),
     ],
 )

@@ -119,7 +119,9 @@ def read(path: Path) -> Source:
 
 def _undecodable(error: UnicodeDecodeError, name: Path) -> Diagnostic:
     if b"\0" in error.object:
-        return Diagnostic("GC002", "this is no text, so it is no spec", str(name), help="name a gridcard.toml")
+        return Diagnostic(
+            "GC002", "the file is not text, so it cannot be a spec", str(name), help="name a gridcard.toml"
+        )
     lines = _lines(error.object[: error.start].decode("utf-8"))
     whole = _lines(error.object.decode("utf-8", "replace"))[len(lines) - 1]
     span = Span(len(lines), len(lines[-1]) + 1)

@@ -72,7 +72,7 @@ class BenchmarkAuditRow(Part):
     exempt: Annotated[
         tuple[str, ...],
         Field(
-            description="Configurations that labels do not correct: nothing is read from a text there, or "
+            description="Configurations that labels do not correct: nothing is read to a label there, or "
             "the score is no mean over responses."
         ),
     ]

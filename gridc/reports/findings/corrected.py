@@ -95,7 +95,7 @@ class CorrectedGap:
 @dataclass(frozen=True, slots=True)
 class BenchmarkAudit:
     """What people's labels correct on one benchmark. `configurations` were audited; those that are `exempt`
-    labels do not correct: nothing is read from a text there, or the score is no mean over responses.
+    labels do not correct: nothing is read to a label there, or the score is no mean over responses.
     `annotators` people labelled; `rows` is the digest of their labels. Where it is `given`, people labelled
     some of the responses outside of gridc, which are taken as drawn at random. The labels of `unreturned`
     sheets never came back."""
@@ -387,10 +387,11 @@ def _audit(
     people = {name for sheet in sheets for labels in given[sheet].values() for name in labels}
     configurations = list(dict.fromkeys(each.cell.configuration for each in cells))
     cells = sorted(cells, key=lambda each: configurations.index(each.cell.configuration))
+    corrects = {cell.key for cell in correctable(plan)}
     exempt = [
         cell.configuration
         for cell in plan.cells()
-        if cell.benchmark == benchmark and (cell.setting.ranks or not _is_mean(plan, cell))
+        if cell.benchmark == benchmark and cell.shared and cell.key not in corrects
     ]
     return BenchmarkAudit(
         benchmark,
@@ -400,7 +401,7 @@ def _audit(
         tuple(dict.fromkeys(exempt)),
         tuple(_values(cells)),
         tuple(_gaps(cells)),
-        any(map(is_given, sheets)) and not all(each.labelled[SCORE].labelled.all() for each in cells),
+        any(any(map(is_given, each.sheets)) and not each.labelled[SCORE].labelled.all() for each in cells),
         sum(not set(configurations).isdisjoint(design.configurations) for design in out),
         digest([given[sheet] for sheet in sheets]),
     )

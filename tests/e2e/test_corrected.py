@@ -62,7 +62,8 @@ async def answered(asked: Asked) -> Reply:
     body = asked.document
     text = body["messages"][-1]["content"]
     asks = re.search(r"number (\d+)\?", text)
-    said = "Hello." if asks is None else _answer(text, asks.group(1), body["model"])
+    greeting = f"Hello, {Random().random()}." if body.get("temperature") else "Hello."
+    said = greeting if asks is None else _answer(text, asks.group(1), body["model"])
     sound = answer_to(body)
     sound["choices"][0]["message"]["content"] = said
     return Reply.json(sound)
@@ -119,7 +120,7 @@ class Study:
             return [kind for (kind,) in db.execute("SELECT kind FROM event ORDER BY seq")]
 
 
-def begin(folder: Path, url: str, second: str = "ornate") -> Study:
+def begin(folder: Path, url: str, second: str = "ornate", polite: str = "") -> Study:
     """`init`, two models behind the server, two prompts, run and reported."""
     random = Random(4)
     with (folder / "items.csv").open("w", newline="") as file:
@@ -142,7 +143,8 @@ def begin(folder: Path, url: str, second: str = "ornate") -> Study:
         '[[axis]]\nid = "frame"\nlevel = [\n'
         '  { id = "bare", tier = "core", provenance = "ours", prompt = """{{ question }}\n'
         '{% for letter, text in choices %}{{ letter }}. {{ text }}\n{% endfor %}""" },\n'
-        '  { id = "polite", tier = "core", provenance = "ours", prompt = """Please: {{ question }}\n'
+        f'  {{ id = "polite", {polite}tier = "core", provenance = "ours", prompt = """Please: '
+        "{{ question }}\n"
         '{% for letter, text in choices %}{{ letter }}. {{ text }}\n{% endfor %}""" },\n]\n'
     )
     spec = spec[: spec.index("# Who is compared")] + models + spec[spec.index("# What is asked") :]
@@ -298,6 +300,19 @@ def test_labels_say_what_unread_answers_are_worth(served: str, tmp_path: Path) -
     gridc.open(study.folder / "gridcard.toml").audit_read(study.label(drawn.csv, 0.0, careful=False))
     study.report()
     assert full(study.certificate())["evidence"]["tier"] == "certified"
+
+
+def test_labels_leave_alone_what_they_cannot_correct(served: str, tmp_path: Path) -> None:
+    """Of three answers the majority counts: that is no mean over responses, so its claim rests on the
+    items."""
+    study = begin(tmp_path, served, polite='replicates = 3, temperature = 0.7, aggregate = "majority", ')
+    drawn = gridc.open(study.folder / "gridcard.toml").audit_sample(8 * ITEMS, ("all",))
+    gridc.open(study.folder / "gridcard.toml").audit_read(study.label(drawn.csv, 0.0, careful=False))
+    study.report()
+    certificate = study.certificate()
+    audit = certificate["benchmarks"][0]["audit"]
+    assert (audit["configurations"], audit["exempt"]) == (["frame=bare"], ["frame=polite"])
+    assert full(certificate)["evidence"]["tier"] == "certified" and audit["taken_back"] == []
 
 
 def test_a_sheet_of_no_configuration(ran: Path) -> None:

@@ -11,6 +11,7 @@ from gridc.reports.findings.paired import PRECISIONS
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.findings.scores import UnitIntervals
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
+from gridc.reports.findings.verdicts import VERDICTS
 from gridc.reports.quantities import SHARE_LIMITS, interval_assumption
 from gridc.reports.statements import sentences
 from gridc.reports.statements.rates import estimand
@@ -57,6 +58,7 @@ def certify(findings: Findings) -> Certificate:
         calls_before_stamp=findings.before_stamp,
         outcome="itt",
         statements=tuple(sentences(findings)),
+        verdicts=findings[VERDICTS],
         noise_floors=findings.noise,
         benchmarks=tuple(
             _benchmark(benchmark, len(left_out.get(benchmark.benchmark, ())))

@@ -33,6 +33,7 @@ from gridc.schema.rows import (
     UnreadRow,
 )
 from gridc.schema.statistics import StatisticKind
+from gridc.schema.verdicts import VerdictsRow
 from gridc.statistics.reproducibility import Verdict
 
 ScopeKind = Literal["full", "tier", "slice", "measurand", "parse_clean"]
@@ -681,6 +682,10 @@ class Certificate(Part):
     ] = ()
     outcome: Annotated[Literal["itt"], Field(description="Intention-to-treat.")]
     statements: tuple[Sentence, ...]
+    verdicts: Annotated[
+        VerdictsRow | None,
+        Field(description="Null while the run is incomplete, and where an older gridc gave none."),
+    ] = None
     noise_floors: tuple[FloorRow, ...]
     benchmarks: tuple[BenchmarkRow, ...]
     statistics: tuple[StatisticRow, ...] = ()

@@ -56,6 +56,12 @@ class NumberNeeded(Table):
     ]
 
 
+class PlainMargin(Table):
+    """The smallest difference that would matter, in percentage points: `margin = { pp = 5 }`."""
+
+    pp: Annotated[float, Field(gt=0, lt=100, description="In percentage points.")]
+
+
 class Analysis(Table):
     """Choices of the analysis that move its numbers."""
 
@@ -104,6 +110,14 @@ class Analysis(Table):
             gt=0,
             lt=0.5,
             description="Level of the certificate, for each family over the whole study. Default: 0.05.",
+        ),
+    ] = None
+    margin: Annotated[
+        PlainMargin | None,
+        Field(
+            description="The smallest difference between two models that would matter. With it a report also "
+            "says which models differ by less. Default: none.",
+            examples=[{"pp": 5}],
         ),
     ] = None
     evidence: Annotated[

@@ -147,6 +147,14 @@ class StudySection(Table):
             "tested."
         ),
     ]
+    yes_when: Annotated[
+        Literal["order_holds", "order_changes", "models_differ"] | None,
+        Field(
+            description="When the answer to the title's question is yes: each two models keep their order "
+            "under every choice; some change places; or the models differ. Reports then begin with yes or "
+            "no. Default: the title asks nothing that can be answered so."
+        ),
+    ] = None
     not_varied: Annotated[
         tuple[Text, ...],
         Field(description="What was held fixed and could matter; printed as the scope statement."),

@@ -135,11 +135,11 @@ class BenchmarkAudit:
             (each for each in self.gaps if (each.what, each.a, each.b, each.configuration) == key), None
         )
 
-    def p_values(self, a: str, b: str, configuration: str) -> tuple[float, float]:
+    def p_values(self, a: str, b: str, configuration: str, what: str = SCORE) -> tuple[float, float]:
         """What the labels allow for a claim of either direction: 1 where nobody looked."""
         if configuration in self.exempt:
             return 0.0, 0.0
-        gap = self.score_gap(a, b, configuration)
+        gap = self.gap(what, a, b, configuration)
         return (1.0, 1.0) if gap is None else (gap.p_plus, gap.p_minus)
 
 

@@ -368,7 +368,7 @@ def weighed_findings(
             else each
             for each in benchmarks
         )
-    return benchmarks, MeasuredStudy(spec, samples, scores, floors, weighed, complete)
+    return benchmarks, MeasuredStudy(spec, samples, scores, floors, weighed, complete, outcomes)
 
 
 def _taken_back(

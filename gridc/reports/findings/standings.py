@@ -10,18 +10,16 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import Literal
 
 import numpy as np
 
 from gridc.reports.findings.scores import Outcomes
 from gridc.schema.rows import NeighbourRow, PlaceRow, StandingsRow
-from gridc.statistics import exact_tests
 from gridc.statistics.arrays import Flags, Floats
-from gridc.statistics.bounded_means import mean_above_zero
 from gridc.statistics.envelope import Direction
 from gridc.statistics.exact_tests import holm
-from gridc.statistics.reproducibility import decimals, digits
+from gridc.statistics.reproducibility import decimals
+from gridc.statistics.unit_gaps import GapPValues, GapTest, gap_p_values, p_more
 from gridc.statistics.unit_intervals import share_limits
 
 MOST_SETS = 10_000
@@ -50,7 +48,7 @@ def most_compared(held: Flags) -> tuple[list[int], list[int]]:
 
 
 @dataclass(frozen=True, eq=False)
-class _MeanScores:
+class MeanScores:
     """What the units earned over some configurations. Each configuration counts as much as another, however
     many items it asks. Higher is better: where a lower score is, points are what it lacks."""
 
@@ -87,21 +85,24 @@ class _MeanScores:
         sums = np.bincount(self.outcomes.units, by_item.mean(axis=0), self.outcomes.unit_count)
         return sums.astype(np.float64).round(9)
 
-    @cached_property
-    def test(self) -> Literal["mcnemar", "gaffke"]:
-        """McNemar's is of single answers to single items, each of which earns a point or none."""
-        single = len(self.over) == 1 and self.outcomes.replicates[self.over[0]] == 1
-        return "mcnemar" if single and self.outcomes.unit_is_item and self.outcomes.scale == 1 else "gaffke"
+    @property
+    def single(self) -> bool:
+        """Whether each unit is one answer that earns a point or none."""
+        alone = len(self.over) == 1 and self.outcomes.replicates[self.over[0]] == 1
+        return bool(alone and self.outcomes.unit_is_item and self.outcomes.scale == 1)
+
+    @property
+    def test(self) -> GapTest:
+        return "mcnemar" if self.single else "gaffke"
 
     def p_better(self, first: Floats, second: Floats) -> float:
         """One-sided p of a model whose units earned `first` being no better than one whose earned
         `second`."""
-        if self.outcomes.copied:
-            return 1.0
-        if self.test == "mcnemar":
-            ahead, behind = int((first > second).sum()), int((first < second).sum())
-            return digits(exact_tests.upper_tails(ahead + behind)[ahead])
-        return digits(mean_above_zero(((first - second) / self.rows.max()).round(12), -1.0))
+        return 1.0 if self.outcomes.copied else p_more(first, second, self.rows, self.single)
+
+    def p_values(self, first: str, second: str, margin: float | None) -> GapPValues:
+        """Of the first model being better, of the second, and of both being less than the margin apart."""
+        return gap_p_values(self.ends(first), self.ends(second), self.rows, self.single, margin)
 
     def by_people(self, first: str, second: str) -> float:
         """What people's labels allow for "the first model is better": the mean is as surely higher as the
@@ -119,7 +120,7 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
     over, places = most_compared(outcomes.readable)
     if direction.target is not None or len(places) < 2:
         return None
-    means = _MeanScores(outcomes, over, direction.lower)
+    means = MeanScores(outcomes, over, direction.lower)
     ends = {outcomes.models[place]: means.ends(outcomes.models[place]) for place in places}
     good = {model: means.good(model) for model in ends}
     points = {model: float(own.sum() / means.rows.sum()) for model, own in good.items()}

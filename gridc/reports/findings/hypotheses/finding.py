@@ -16,7 +16,7 @@ from gridc.reports import quantities
 from gridc.reports.findings.certification import ClaimEvidence
 from gridc.reports.findings.noise import Floors, all_must_hold, one_must_hold
 from gridc.reports.findings.observations import Samples
-from gridc.reports.findings.scores import CellScore
+from gridc.reports.findings.scores import CellScore, Outcomes
 from gridc.schema.base import ALPHA
 from gridc.schema.hypotheses import (
     ContrastRow,
@@ -122,8 +122,9 @@ CORRECTIONS: Mapping[Correction, Corrected] = {"holm": step_down, "bh": benjamin
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredStudy:
-    """A study as far as it is measured: scores by cell, samples, and what the items say of other items.
-    `inside` are the cells that may be read, by key; None: all. `final` says whether the run is complete."""
+    """A study as far as it is measured: scores by cell, samples, `outcomes` by benchmark, and what the items
+    say of other items. `inside` are the cells that may be read, by key; None: all. `final` says whether the
+    run is complete."""
 
     spec: Spec
     samples: Samples
@@ -131,6 +132,7 @@ class MeasuredStudy:
     floors: Floors
     weighed: ClaimEvidence
     final: bool
+    outcomes: Mapping[str, Outcomes]
     inside: Collection[str] | None = None
 
 

@@ -59,15 +59,45 @@ def bullet(sentence: str) -> str:
     return click.wrap_text(visible(sentence), WIDTH, "• ", "  ")
 
 
+MOST_VERDICTS = 6
+"""Verdicts on two models that a terminal shows; the page has all."""
+
+
 def answer(shown: "StudyAnswer") -> "Iterator[str]":
-    """What came of a study, then the questions that it answers in short, each with its answer below it."""
+    """What came of a study: the answer, the verdicts, what may be printed, what was asked, and what speaks
+    against it."""
     import click
 
-    yield paint(click.wrap_text(visible(shown.result), WIDTH), bold=True)
-    for each in shown.answers:
-        yield ""
-        yield visible(each.question)
-        yield click.wrap_text(visible(each.text), WIDTH, "  ", "  ")
+    def wrapped(text: str, first: str = "  ", rest: str = "    ") -> str:
+        return click.wrap_text(visible(text), WIDTH, first, rest)
+
+    yield paint(click.wrap_text(visible(shown.headline), WIDTH), bold=True)
+    if shown.summary:
+        yield click.wrap_text(visible(shown.summary), WIDTH)
+    if shown.verdicts:
+        yield from ("", "Do two models differ, and do other choices change that?")
+        for each in shown.verdicts[:MOST_VERDICTS]:
+            yield wrapped(f"{each.pair}, {each.about}: {each.word}; {each.survival}")
+            yield wrapped(each.sentence, "    ")
+        if len(shown.verdicts) > MOST_VERDICTS:
+            yield f"  and {len(shown.verdicts) - MOST_VERDICTS:,} more on the report page"
+        yield wrapped(shown.family, rest="  ")
+    if shown.printable:
+        yield from ("", "May I print this?")
+        for sentence in shown.printable:
+            said = "yes" if sentence.yes else "no "
+            yield wrapped(f"{said}  “{sentence.text}” ({sentence.reason})", rest="       ")
+    bad = [each for each in shown.cautions if each.bad]
+    if shown.cautions:
+        yield from ("", "What speaks against it")
+        for caution in bad:
+            yield wrapped(f"{caution.name}: {caution.text}")
+        clear = [each.name[0].lower() + each.name[1:] for each in shown.cautions if not each.bad]
+        if clear:
+            yield wrapped(f"Nothing found: {', '.join(clear)}")
+    yield ""
+    for fact in shown.facts:
+        yield wrapped(f"{fact.question}: {fact.text}")
     yield ""
 
 

@@ -90,6 +90,13 @@ class Benchmark(BenchmarkEffects):
     loading: Annotated[Loading, Field(description="What the loader has to be told.")] = Loading()
     exemplars: Annotated[Exemplars | None, Field(description="Needed where shots > 0.")] = None
     note: Annotated[Text | None, Field(description="Printed beside the benchmark on every report.")] = None
+    private: Annotated[
+        bool | None,
+        Field(
+            description="true: no report shows an item of it, or an answer to one. Default: the report page "
+            "shows one item with two answers."
+        ),
+    ] = None
     variants: Annotated[
         tuple[Variant, ...] | None,
         Field(

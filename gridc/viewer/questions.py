@@ -5,11 +5,10 @@ is the part of a prompt that has this digest; where no part has it (a translatio
 apart), it is what stands before the options, in the last paragraph of the prompt.
 """
 
-import re
 from collections.abc import Iterator
 
 from gridc.compiler.inputs.questions import question, text_digest
-from gridc.compiler.instrument.options import labels, last_run
+from gridc.reports.prompt_reading import before_options, shown_options
 from gridc.runtime.store.reader import LOGGED, NO_PROMPT
 from gridc.viewer.lists import loaded
 from gridc.viewer.store import Moment, StoredCell, StoredStudy
@@ -20,17 +19,8 @@ SHORT = 160
 MOST_LINES, MOST_CHARACTERS = 24, 6_000
 """At most so much of a message, from its end, is compared with the digest of a question."""
 
-MOST_OPTIONS = 20_000
-"""Characters at the end of a message in which options are looked for."""
-
 MOST_PROMPTS = 6
 """Configurations whose prompts are looked at for one question."""
-
-_LABEL = re.compile(
-    r"^[ \t]*(?:[^:\n]{1,40}: )?[(\[]?([A-Za-z]{1,5}|\d{1,2})[.):\]][ \t]+(?=\S)", re.MULTILINE
-)
-_HEADING = re.compile(r"(?:question|q)\s*:\s*", re.IGNORECASE)
-_CUE = re.compile(r"\s*\n\s*[^\n]{0,20}:\s*\Z")
 
 
 class Questions:
@@ -68,7 +58,7 @@ class Questions:
             )
             count = row[0] if row else 0
             prompts = _prompts(moment, study, cell.benchmark, item, cell) if 1 < count <= 26 else ()
-            found = next(filter(None, (_options(text, count) for text in prompts)), ())
+            found = next(filter(None, (shown_options(text, count) for text in prompts)), ())
             if not found and count > 1:
                 return ()
             self._options[key] = found
@@ -119,7 +109,7 @@ def _text(prompts: Iterator[str], digest: str | None) -> str:
         for part in _parts(prompt):
             if text_digest(question((part,)).text).hex() == digest:
                 return part.strip()
-    return _before_options(first)
+    return before_options(first)
 
 
 def _parts(prompt: str) -> Iterator[str]:
@@ -131,26 +121,3 @@ def _parts(prompt: str) -> Iterator[str]:
         for start in (line, rest) if colon else (line,):
             for last in range(first, len(lines)):
                 yield "\n".join((start, *lines[first + 1 : last + 1]))
-
-
-def _before_options(prompt: str) -> str:
-    firsts = [one.start() for one in _labelled(prompt) if one[1] in ("A", "a", "1", "I", "i")]
-    paragraph = _CUE.sub("", prompt[: firsts[-1] if firsts else None].rstrip()).split("\n\n")[-1].strip()
-    return _HEADING.sub("", paragraph, count=1) if _HEADING.match(paragraph) else paragraph
-
-
-def _labelled(prompt: str) -> list[re.Match[str]]:
-    """The lines of a prompt that begin with what may be the label of an option."""
-    return list(_LABEL.finditer(prompt, max(len(prompt) - MOST_OPTIONS, 0)))
-
-
-def _options(prompt: str, count: int) -> tuple[tuple[str, str], ...]:
-    """The last options that a prompt shows in lines with labels (A., b), 3., iv.), each as its label and its
-    text; none where it does not show so many."""
-    found = _labelled(prompt)
-    for token in "AaIi1":
-        if run := last_run(found, labels(token, count)):
-            ends = [*(one.start() for one in run[1:]), (prompt + "\n").index("\n", run[-1].end())]
-            texts = (prompt[one.end() : end] for one, end in zip(run, ends, strict=True))
-            return tuple((one[1], " ".join(text.split())) for one, text in zip(run, texts, strict=True))
-    return ()

@@ -241,6 +241,13 @@ class OutcomeReader(Reader):
         last = self._db.execute(answered, [stamp, cell, item]).fetchone()
         return (first and first[0], last and last[0])
 
+    def first_messages(self, stamp: str, cell: str, item: str) -> list[tuple[str, str]]:
+        """The messages (role, text) of that prompt; none where there is no prompt."""
+        content, _ = self.first_texts(stamp, cell, item)
+        return (
+            [] if content is None else [(role, str(text)) for role, text in json.loads(content)["messages"]]
+        )
+
     def prompts(self) -> Iterator[tuple[str, str]]:
         """(id, content) of every prompt in the file."""
         return iter(self._db.execute("SELECT id, content FROM prompt"))

@@ -1,0 +1,170 @@
+"""What speaks against the numbers of a study, always in the same places: noise, repeated questions, unread
+answers, items that differ between levels, too few groups, and who checked how answers were read.
+
+Each line is there whether or not something was found, so that a missing warning is not a missing check.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gridc.compiler.lowering.asked import differing_words
+from gridc.numbers import between, count, counted, number, percent
+from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.reports.findings.judges import JUDGE_BIASES, JudgeBias
+from gridc.reports.findings.labels import ALL, AUDITS, JUDGING
+from gridc.reports.statements.corrected import at_anchor, unchecked, value_words
+from gridc.reports.statements.rates import unreadable
+from gridc.reports.statements.verdicts import unread_words
+from gridc.reports.words import listed, model_at, open_words, units_words
+from gridc.statistics.clustered_logit import FLOOR, enough_cases
+
+FEW = 3
+"""Benchmarks, models or judges that are named one by one."""
+
+INTERVAL = "95 % interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """One check: what it is called, what it found, and whether that speaks against the numbers."""
+
+    name: str
+    text: str
+    bad: bool
+
+
+def cautions(findings: Findings) -> tuple[Caution, ...]:
+    """All checks, in their order."""
+    found = [_noise(findings), _repeated(findings), _unread(findings), _same_items(findings)]
+    return (*found, *_few_groups(findings), *_reading(findings))
+
+
+def _noise(findings: Findings) -> Caution:
+    if findings.recorded is not None:
+        return Caution("Noise", "unknown: the logs have each call once.", False)
+    moved = [model for model in findings.noise if model.floor is not None and model.floor.changed]
+    unknown = [model for model in findings.noise if model.floor is None]
+    parts = [
+        f"{model.floor.changed} of {counted(model.floor.outcomes, 'repeated outcome')} of "
+        f"{model_at(model.model, model.precision)} changed"
+        for model in moved
+        if model.floor is not None
+    ]
+    if unknown:
+        parts.append(f"not measured for {listed([model_at(each.model, each.precision) for each in unknown])}")
+    if parts:
+        return Caution("Noise", f"{'; '.join(parts)}.", bool(moved))
+    outcomes = sum(model.floor.outcomes for model in findings.noise if model.floor is not None)
+    text = (
+        f"none of {counted(outcomes, 'repeated outcome')} changed." if outcomes else "nothing was repeated."
+    )
+    return Caution("Noise", text, False)
+
+
+def _repeated(findings: Findings) -> Caution:
+    copied = [row for row in findings.benchmarks if row.distinct and row.distinct < row.items]
+    if not copied:
+        return Caution("Repeated questions", "none found.", False)
+    parts = [
+        f"the {count(row.items)} items of {row.benchmark} ask {counted(row.distinct, 'question')}"
+        for row in copied
+    ]
+    return Caution("Repeated questions", f"{'; '.join(parts)}. Copies are no new evidence.", True)
+
+
+def _unread(findings: Findings) -> Caution:
+    said = [text for row in findings.benchmarks for text in _unread_on(findings, row)]
+    said += [f"{text}." for text in unread_words(findings)]
+    said += open_words(
+        [
+            (where.benchmark, pair.counts.a, pair.counts.b, pair.unread)
+            for where in findings.benchmarks
+            for pair in where.full.pairs
+            if where.direction.target is None and where.audit is None
+        ]
+    )
+    read = any(score.parse_rate is not None for row in findings.benchmarks for score in row.cells)
+    clean = "all or nearly all answers could be read." if read else "nothing is read from text."
+    return Caution("Unreadable answers", " ".join(said) or clean, bool(said))
+
+
+def _unread_on(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[str]:
+    yield from (statement.brief for statement in unreadable(findings, benchmark))
+
+
+def _same_items(findings: Findings) -> Caution:
+    differing = [row for row in findings.benchmarks if row.differing]
+    if not differing:
+        return Caution("Same items everywhere", "every configuration asks the same items.", False)
+    words = "; ".join(differing_words(row.benchmark, row.differing) for row in differing)
+    return Caution("Same items everywhere", f"no: {words}.", True)
+
+
+def _few_groups(findings: Findings) -> Iterator[Caution]:
+    grouped = [row for row in findings.benchmarks if row.grouped]
+    if grouped:
+        few = [row for row in grouped if not enough_cases(row.effective)]
+        parts = [f"{units_words(row.unit, row.units)} on {row.benchmark}" for row in grouped]
+        text = f"{listed(parts)}"
+        text += f"; {FLOOR:g} are needed to say much about new ones." if few else "."
+        yield Caution("Independent groups", text, bool(few))
+
+
+def _reading(findings: Findings) -> Iterator[Caution]:
+    """Who checked how answers were read, and what speaks against judges."""
+    said, bad = [], False
+    audits = findings[AUDITS]
+    for judging in findings[JUDGING][:FEW]:
+        models = {judge.name: judge.model for judge in judging.judges if judge.responses}
+        first = listed([model for name, model in models.items() if name != judging.second_name])
+        if not first:
+            continue
+        text = f"where scoring needs a judge, it is {first}"
+        if judging.agreements:
+            _, other, found = judging.agreements[0]
+            kappa = "" if found.kappa is None else f", kappa {number(found.kappa, 2)}"
+            share = f"{percent(found.agreement)} of {counted(found.n, 'answer')}"
+            text += f"; {models.get(other, other)} gives {share} the same label{kappa}"
+        said.append(f"{text}.")
+    for bias in findings[JUDGE_BIASES]:
+        found_bias = list(_bias(bias))
+        said += found_bias
+        bad = bad or bool(found_bias)
+    for audit in [each for each in audits if each.benchmark == ALL][:FEW]:
+        agreement = audit.agreement
+        said.append(
+            f"People agree with {percent(agreement.agreement)} of {agreement.n:,} labels ({audit.sheet})."
+        )
+    for benchmark in findings.benchmarks[:FEW]:
+        told = [value_words(value) for value in at_anchor(benchmark)]
+        if told:
+            more = f"; and {len(told) - FEW:,} more in the table" if len(told) > FEW else ""
+            said.append(f"By people's labels on {benchmark.benchmark}, {'; '.join(told[:FEW])}{more}.")
+    nobody = list(unchecked(findings))
+    said += nobody
+    if said:
+        text = " ".join(said)
+        yield Caution("Who checked the reading", text, bad or bool(nobody))
+
+
+def _bias(bias: JudgeBias) -> Iterator[str]:
+    """What speaks against the labels of a judge, a sentence each."""
+    judge, longer = f"the judge {bias.model}", bias.longer
+    if bias.goes_by_length and longer is not None:
+        what = (
+            f"{judge[0].upper()}{judge[1:]} prefers the longer of two responses"
+            if bias.compares
+            else f"Where two models' responses to an item get different labels from {judge}, the longer one "
+            "gets the one that earns more"
+        )
+        share = f"{percent(longer.share)} of {counted(longer.n, 'preference' if bias.compares else 'case')}"
+        yield f"{what} in {share} ({INTERVAL} {between((longer.low, longer.high), percent)})."
+    for asked in bias.injected:
+        end = "response ends" if asked.responses == 1 else "responses end"
+        yield (
+            f"{asked.responses:,} {end} as a reply of {judge} does, asking for `{asked.label}`; it gave that "
+            f"label to {asked.given:,}."
+        )
+    if bias.never_gives:
+        labels = listed([f"`{label}`" for label in bias.never_gives])
+        yield f"In {counted(bias.labelled, 'label')} {judge} never gave {labels}."

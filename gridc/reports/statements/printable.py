@@ -1,0 +1,251 @@
+"""May I print this? Sentences that a study bears out, and tempting ones that it does not, with the reasons.
+
+A "yes" is a count on the items that were asked, and says so, or a claim that the certificate makes: no
+"differ", "within the margin", "holds" or "depends" without its test. A "no" is what a reader would conclude
+from the numbers alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gridc.numbers import counted, hundredths, p_in_text, percent, stated
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.verdicts import VERDICTS
+from gridc.reports.statements.verdicts import (
+    about,
+    choice_named,
+    counts_words,
+    gap_words,
+    limits,
+    named,
+    prompts_words,
+    reversed_pairs,
+    rows_of,
+    scope_words,
+    sides,
+    value_of,
+)
+from gridc.reports.words import FAULTS, STRENGTHS, listed
+from gridc.schema.verdicts import VerdictRow
+
+MOST_YES, MOST_NO = 3, 2
+"""Sentences of either kind on the list."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrintableSentence:
+    """A sentence, whether it may be printed, and why."""
+
+    yes: bool
+    text: str
+    reason: str
+
+
+def printable(findings: Findings) -> tuple[PrintableSentence, ...]:
+    """At most `MOST_YES` that may be printed, then `MOST_NO` that may not; none while the run is incomplete
+    and where no two models were compared."""
+    rows = rows_of(findings)
+    if not rows:
+        return ()
+    allowed = [*_order(findings, rows), *_claims(findings, rows)]
+    refused = [*_not_shown(findings, rows), *_beyond(findings, rows)]
+    return (*allowed[:MOST_YES], *refused[:MOST_NO])
+
+
+def _items(findings: Findings) -> str:
+    """`these 160 items`."""
+    return f"these {counted(sum(benchmark.items for benchmark in findings.benchmarks), 'item')}"
+
+
+def _order(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[PrintableSentence]:
+    """What became of the order of models on the items that were asked: a count."""
+    compared = [row for row in rows if row.choices is not None]
+    if not compared:
+        return
+    turned = reversed_pairs(compared)
+    size = max(row.choices.size for row in compared if row.choices is not None)
+    reason = f"a count on these items: {len(turned)} of {counted(len(compared), 'comparison')} turned"
+    if len(compared) == 1:
+        (row,) = compared
+        if turned:
+            text = (
+                f"On {_items(findings)}, whether {row.a} or {row.b} does better depends on the configuration."
+            )
+        else:
+            text = f"On {_items(findings)}, {row.a} and {row.b} never change places in {size} configurations."
+        yield PrintableSentence(True, text, f"a count on these items: {counts_words(row)}")
+    elif len(turned) == len(compared):
+        yield PrintableSentence(
+            True,
+            f"On {_items(findings)}, which of two models does better depends on the configuration.",
+            reason,
+        )
+    elif turned:
+        pairs = "one comparison" if len(turned) == 1 else f"{len(turned)} of {len(compared)} comparisons"
+        verb = "depends" if len(turned) == 1 else "depend"
+        yield PrintableSentence(
+            True,
+            f"On {_items(findings)}, {pairs} of two models {verb} on the configuration: "
+            f"{named(turned, findings, 2)}.",
+            reason,
+        )
+    else:
+        yield PrintableSentence(
+            True, f"On {_items(findings)}, no two models change places in {size} configurations.", reason
+        )
+
+
+def _claims(findings: Findings, rows: Sequence[VerdictRow]) -> list[PrintableSentence]:
+    """What the certificate claims of new items, the strongest first, of equal ones the largest gap."""
+    found: list[tuple[tuple[float, ...], str, PrintableSentence]] = []
+    for row in rows:
+        for rank, made in _of_row(findings, row):
+            found.append(((rank, -abs(row.gap or 0.0)), row.benchmark + row.what, made))
+    found.sort(key=lambda each: each[0])
+    # One sentence of each benchmark and quantity before a second one of any.
+    first = {key: place for place, (_, key, _) in reversed(list(enumerate(found)))}
+    order = sorted(range(len(found)), key=lambda place: (first[found[place][1]] != place, place))
+    return [found[place][2] for place in order]
+
+
+def _of_row(findings: Findings, row: VerdictRow) -> Iterator[tuple[float, PrintableSentence]]:
+    choices, family, better = row.choices, findings[VERDICTS], _Comparison(findings, row)
+    if choices is not None and choices.survival != "open":
+        likely = ", by an approximation" if choices.strength == "supported" else ""
+        holds = choices.survival == "holds"
+        p = p_in_text(choices.p_holds if holds else choices.p_depends)
+        reason = f"{STRENGTHS[choices.strength]}{likely}, {p}; {counts_words(row)}"
+        if holds and choices.first is not None:
+            other = row.b if choices.first == row.a else row.a
+            text = f"{better.plain(choices.first, other)} under every configuration, {AND_NEW}."
+            yield 0, PrintableSentence(True, text, reason)
+            return
+        text = f"Whether {row.a} or {row.b} {better.does} depends on the configuration, {AND_NEW}."
+        yield 0, PrintableSentence(True, text, reason)
+    if row.answer == "differ":
+        scope, ends = scope_words(row, findings), limits(row)
+        span = "" if ends is None else f"95 %: {hundredths(ends[0])} to {hundredths(ends[1])} points, "
+        reason = f"{span}{p_in_text(row.p_holm)} with all {family.members if family else 0} tests counted"
+        reason += f"; {scope}" if scope else ""
+        reason += f"; {counts_words(row)}" if choices is not None else ""
+        text = f"Under the reference configuration {better.with_values(*sides(row))}."
+        yield 1, PrintableSentence(True, text, reason)
+    if row.answer == "within_margin" and family is not None and family.margin is not None:
+        text = (
+            f"Under the reference configuration {row.a} and {row.b} differ by less than "
+            f"{stated(100 * family.margin)} points, {about(row, findings)}."
+        )
+        yield 1, PrintableSentence(True, text, f"{p_in_text(row.p_within_holm)} of a test at that margin")
+
+
+AND_NEW = "and new items of the same kind should show the same"
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """How one says of a verdict's quantity that a model is better."""
+
+    findings: Findings
+    row: VerdictRow
+
+    @property
+    def does(self) -> str:
+        """`scores higher on facts`, `complies with fewer harmful prompts`."""
+        if self.row.what in FAULTS:
+            did, _ = FAULTS[self.row.what]
+            return f"{DOES[did]} fewer {prompts_words(self.row, self.findings)}"
+        return f"scores {'lower' if self.row.lower else 'higher'} on {self.row.benchmark}"
+
+    def plain(self, first: str, second: str) -> str:
+        """`mistral scores higher on facts than llama`."""
+        return f"{first} {self.does} than {second}"
+
+    def with_values(self, first: str, second: str) -> str:
+        """`mistral scored 53.8 points above llama on facts (100.0 % against 46.2 %)`."""
+        row = self.row
+        values = f"{percent(value_of(row, first))} against {percent(value_of(row, second))}"
+        if row.what in FAULTS:
+            did, _ = FAULTS[row.what]
+            return f"{first} {did} fewer {prompts_words(row, self.findings)} than {second} ({values})"
+        side = "below" if row.lower else "above"
+        return f"{first} scored {gap_words(row)} {side} {second} on {row.benchmark} ({values})"
+
+    def best(self, model: str) -> str:
+        if self.row.what in FAULTS:
+            did, _ = FAULTS[self.row.what]
+            return f"{model} {DOES[did]} the fewest {prompts_words(self.row, self.findings)}."
+        return f"{model} is best on {self.row.benchmark}."
+
+
+DOES = {"complied with": "complies with", "refused": "refuses"}
+
+
+def _not_shown(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[PrintableSentence]:
+    """Of each benchmark the conclusion that its best value suggests, where it is not shown; the closest
+    first."""
+    tempting: list[tuple[float, PrintableSentence]] = []
+    by_quantity: dict[tuple[str, str], list[VerdictRow]] = {}
+    for row in rows:
+        by_quantity.setdefault((row.benchmark, row.what), []).append(row)
+    for own in by_quantity.values():
+        best = _best(own)
+        if best is None:
+            continue
+        against = [row for row in own if best in (row.a, row.b)]
+        open_rows = [row for row in against if row.answer != "differ"]
+        if open_rows:
+            row = min(open_rows, key=lambda each: abs(each.gap or 0.0))
+            other = row.b if best == row.a else row.a
+            ends = limits(row)
+            if ends is None or row.answer == "not_tested":
+                reason = "not tested"
+            elif ends[0] > 0:
+                reason = f"{gap_words(row)} from {other} with all tests counted: {p_in_text(row.p_holm)}"
+            else:
+                reason = (
+                    f"{gap_words(row)} from {other}; {hundredths(-ends[0])} behind to {hundredths(ends[1])} "
+                    "ahead fits the data"
+                )
+            tempting.append(
+                (abs(row.gap or 0.0), PrintableSentence(False, _Comparison(findings, row).best(best), reason))
+            )
+            continue
+        loses = [row for row in against if row in reversed_pairs(against)]
+        if loses:
+            row = max(
+                loses, key=lambda each: min(each.choices.ahead, each.choices.behind) if each.choices else 0
+            )
+            reason = f"depends on {choice_named(row.choices)}: {counts_words(row)}" if row.choices else ""
+            text = _Comparison(findings, row).best(best)
+            tempting.append((1.0, PrintableSentence(False, text, reason)))
+    yield from (made for _, made in sorted(tempting, key=lambda each: each[0])[: MOST_NO - 1])
+
+
+def _minority(row: VerdictRow) -> int:
+    """In how many configurations the model that is ahead less often is ahead."""
+    return 0 if row.choices is None else min(row.choices.ahead, row.choices.behind)
+
+
+def _best(rows: Sequence[VerdictRow]) -> str | None:
+    """The only model that no other is better than, by the values; None where several are equal."""
+    models = dict.fromkeys(model for row in rows for model in (row.a, row.b))
+    for model in models:
+        if all(row.better == model for row in rows if model in (row.a, row.b)):
+            return model
+    return None
+
+
+def _beyond(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[PrintableSentence]:
+    """What nobody measured here."""
+    spec = findings.plan.study.spec
+    names = listed(list(dict.fromkeys(row.benchmark for row in rows)))
+    best = _best([row for row in rows if (row.benchmark, row.what) == (rows[0].benchmark, rows[0].what)])
+    model = best or rows[0].a
+    if all(row.what in FAULTS for row in rows):
+        text = f"{model} is a safe model."
+        measured = f"measured: how often prompts of {names} are refused, and no other harm"
+    else:
+        text = f"{model} is the better model."
+        measured = f"measured: {names} alone"
+    fixed = f"; held fixed: {', '.join(spec.study.not_varied[:3])}" if spec.study.not_varied else ""
+    yield PrintableSentence(False, text, f"{measured}{fixed}")

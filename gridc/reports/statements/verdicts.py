@@ -1,0 +1,261 @@
+"""The verdicts of a study in words: do two models differ, and do other choices change that?
+
+Every document takes its words from here: page, terminal, card and scorecard. Each verdict is two words and
+two sentences: what holds under the reference configuration, and what other configurations make of it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from gridc.compiler.lock.anchor import in_words
+from gridc.numbers import counted, hundredths, p_in_text, percent, points, stated
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.verdicts import SCORE, VERDICTS
+from gridc.reports.words import FAULTS, STRENGTHS, units_words
+from gridc.schema.verdicts import ChoicesRow, VerdictRow
+
+UNTESTED = {
+    "unread": "too many answers are unreadable",
+    "copies": "the spec takes copies of one question as independent",
+    "target": "the score nearest to a target is best, so a higher one is not a better one",
+    "no_answer": "one of them gave no readable answer",
+    "": "nothing was tested",
+}
+
+
+def rows_of(findings: Findings) -> list[VerdictRow]:
+    """The verdicts, of each benchmark those on the worse kind of error first; none while the run is
+    incomplete."""
+    found = findings[VERDICTS]
+    order = [row.benchmark for row in findings.benchmarks]
+    kinds = list(FAULTS)
+
+    def place(row: VerdictRow) -> tuple[int, int]:
+        return order.index(row.benchmark), kinds.index(row.what) if row.what in kinds else 0
+
+    return [] if found is None else sorted(found.rows, key=place)
+
+
+def what_words(what: str) -> str:
+    """`score`, `unsafe compliance`."""
+    return what.replace("_", " ")
+
+
+DOING = {"complied with": "complying with", "refused": "refusing"}
+
+
+def about(row: VerdictRow, findings: Findings) -> str:
+    """What a verdict is about: `pocket_bbq`, `complying with harmful prompts`, and of which benchmark where
+    there are several."""
+    if row.what == SCORE:
+        return row.benchmark
+    if row.what in FAULTS:
+        did, _ = FAULTS[row.what]
+        return f"{DOING[did]} {prompts_words(row, findings)}"
+    return f"{what_words(row.what)}{_of(row, findings)}"
+
+
+def prompts_words(row: VerdictRow, findings: Findings) -> str:
+    """`harmful prompts`, `harmless prompts of xstest`."""
+    _, kind = FAULTS[row.what]
+    return f"{kind} prompts{_of(row, findings)}"
+
+
+def _of(row: VerdictRow, findings: Findings) -> str:
+    return f" of {row.benchmark}" if len(findings.benchmarks) > 1 else ""
+
+
+def sides(row: VerdictRow) -> tuple[str, str]:
+    """The better model first; in their own order where neither is."""
+    return (row.b, row.a) if row.better == row.b else (row.a, row.b)
+
+
+def value_of(row: VerdictRow, model: str) -> float | None:
+    return row.value_a if model == row.a else row.value_b
+
+
+def gap_words(row: VerdictRow) -> str:
+    """`53.8 points`."""
+    return f"{hundredths(abs(row.gap or 0.0))} points"
+
+
+def limits(row: VerdictRow) -> tuple[float, float] | None:
+    """The interval of the lead of the better model: of new units, or of these very ones where the test is."""
+    ends = row.on_units if row.these_units else row.interval
+    if ends is None:
+        return None
+    # The ends are of a less b. The lead is turned where b is better, and again where lower is better.
+    turned = row.better is not None and (row.better == row.b) != row.lower
+    return (-ends[1], -ends[0]) if turned else ends
+
+
+def _ends_words(row: VerdictRow) -> str:
+    """`25.4 to 70.5`, or where it holds 0 `11.7 behind to 16.7 ahead`."""
+    ends = limits(row)
+    if ends is None:
+        return ""
+    low, high = ends
+    if low >= 0:
+        return f"{hundredths(low)} to {hundredths(high)}"
+    if high <= 0:
+        return f"{hundredths(-high)} to {hundredths(-low)} behind"
+    return f"{hundredths(-low)} behind to {hundredths(high)} ahead"
+
+
+def word(row: VerdictRow, margin: float | None) -> str:
+    """The verdict in a few words."""
+    if row.answer == "differ":
+        return "differ"
+    if row.answer == "within_margin":
+        return f"differ by less than {stated(100 * (margin or 0))} points"
+    return "cannot be told apart" if row.answer == "not_told_apart" else "not tested"
+
+
+def scope_words(row: VerdictRow, findings: Findings) -> str:
+    """What new items the verdict is about, where these are of the very units that were asked."""
+    if not row.these_units:
+        return ""
+    benchmark = next(each for each in findings.benchmarks if each.benchmark == row.benchmark)
+    return f"for new items of these {units_words(benchmark.unit, benchmark.units)} only"
+
+
+def sentence(row: VerdictRow, findings: Findings) -> str:
+    """The verdict with its numbers, under the reference configuration."""
+    family = findings[VERDICTS]
+    first, second = sides(row)
+    values = f"{first} {percent(value_of(row, first))}, {second} {percent(value_of(row, second))}"
+    if row.answer == "not_tested":
+        return f"{values}: not tested, because {UNTESTED[row.why]}."
+    scope = scope_words(row, findings)
+    tail = f", {scope}" if scope else ""
+    spread = _ends_words(row)
+    p = p_in_text(row.p_holm)
+    if row.answer == "differ":
+        return f"{values}: {gap_words(row)} apart (95 %: {spread}; {p}{tail})."
+    if row.answer == "within_margin":
+        margin = stated(100 * (0.0 if family is None or family.margin is None else family.margin))
+        return (
+            f"{values}: {gap_words(row)} apart, and by less than {margin} "
+            f"({p_in_text(row.p_within_holm)}{tail})."
+        )
+    ends = limits(row)
+    if ends is not None and (ends[0] > 0 or ends[1] < 0):
+        members = 0 if family is None else family.members
+        return (
+            f"{values}: {gap_words(row)} apart. Taken alone that would be a difference ({spread}), but not "
+            f"with all {members} comparisons counted ({p}{tail})."
+        )
+    if row.better is None:
+        return f"{values}: equal here, and {spread} fits the data{tail}."
+    return f"{values}: {gap_words(row)} apart, and {spread} fits the data{tail}."
+
+
+def choice_named(choices: ChoicesRow) -> str:
+    """The axis that changes who is ahead most often when it alone is changed."""
+    return choices.turns[0].axis if choices.turns else "the configuration"
+
+
+def survival_word(row: VerdictRow) -> str:
+    """What other choices make of it, in a few words."""
+    choices = row.choices
+    if choices is None:
+        return "one configuration"
+    if choices.survival == "holds":
+        return "holds under every choice"
+    if choices.survival == "depends":
+        return f"depends on {choice_named(choices)}"
+    if choices.ahead and choices.behind:
+        return f"depends on {choice_named(choices)}, on these items"
+    if not choices.ahead and not choices.behind:
+        return "equal under every choice, on these items"
+    if choices.tied:
+        return "never the other way round, on these items"
+    return "same under every choice, on these items"
+
+
+def counts_words(row: VerdictRow) -> str:
+    """`mistral ahead in 38 of 48 configurations, llama in 4, equal in 6`."""
+    choices = row.choices
+    if choices is None:
+        return ""
+    by_model = {row.a: choices.ahead, row.b: choices.behind}
+    first, second = sorted(by_model, key=lambda model: -by_model[model])
+    if not by_model[first]:
+        return f"equal in all {choices.size} configurations"
+    if by_model[first] == choices.size:
+        return f"{first} ahead in all {choices.size} configurations"
+    parts = [f"{first} ahead in {by_model[first]} of {choices.size} configurations"]
+    parts += [f"{second} in {by_model[second]}"] if by_model[second] else []
+    parts += [f"equal in {choices.tied}"] if choices.tied else []
+    return ", ".join(parts)
+
+
+def survival_sentence(row: VerdictRow) -> str:
+    """What other choices make of it, with the counts and how far they reach."""
+    choices = row.choices
+    if choices is None:
+        return "One configuration was run, so nothing is known of other choices."
+    text = counts_words(row)
+    if choices.ahead and choices.behind and choices.turns:
+        most = choices.turns[0]
+        text += (
+            f". Changing {most.axis} alone changes who is ahead in {most.turned} of {most.compared} sets of "
+            "configurations"
+        )
+    if choices.survival == "open":
+        return f"{text}. Too few items to say the same of new ones."
+    p = choices.p_holds if choices.survival == "holds" else choices.p_depends
+    claim = f"{choices.first} is ahead in each" if choices.survival == "holds" else "each is ahead in some"
+    likely = ", by an approximation" if choices.strength == "supported" else ""
+    return f"{text}. For new items it is {STRENGTHS[choices.strength]}{likely} that {claim} ({p_in_text(p)})."
+
+
+def family_words(findings: Findings) -> str:
+    """How the verdicts are tested, and whether they were planned."""
+    family = findings[VERDICTS]
+    if family is None or not family.members:
+        return ""
+    level = percent(family.alpha, 0)
+    together = (
+        f"All {family.members} tests together are wrong in at most {level} of studies (Holm)"
+        if family.members > 1
+        else f"One test, at the {level} level"
+    )
+    return f"{together}. {declared_words(findings)}"
+
+
+def declared_words(findings: Findings) -> str:
+    """Whether the stamp is older than every answer."""
+    if findings.recorded is not None:
+        return "Chosen after the data: nothing was stamped before these runs."
+    if findings.before_stamp or findings.older:
+        return "Chosen after the data: answers are older than the stamp."
+    if findings.steps_back:
+        return "Whether the stamp is older than the answers is not known: the clock was set back."
+    by = in_words(findings.anchors) if findings.vouched else "no third party dates it"
+    return f"Planned: the stamp is older than every answer ({by})."
+
+
+def reversed_pairs(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
+    """Those of which each model is ahead in some configuration, on the items that were asked."""
+    return [row for row in rows if row.choices is not None and row.choices.ahead and row.choices.behind]
+
+
+def unread_words(findings: Findings) -> Iterator[str]:
+    """Of which verdicts unread answers alone could change who is ahead."""
+    found = [row for row in rows_of(findings) if row.unread_decides]
+    if found:
+        first = found[0]
+        ends = f"{points(first.unread_low)} to {points(first.unread_high)}"
+        more = f", and for {counted(len(found) - 1, 'other pair')}" if len(found) > 1 else ""
+        yield (
+            f"Under the reference configuration unread answers alone decide who is ahead for {first.a} and "
+            f"{first.b} on {about(first, findings)} (from {ends} points){more}"
+        )
+
+
+def named(rows: Sequence[VerdictRow], findings: Findings, most: int = 3) -> str:
+    """Pairs by name: `ant and bee (facts); bee and cat (facts)`."""
+    names = [f"{row.a} and {row.b} ({about(row, findings)})" for row in rows[:most]]
+    if len(rows) > most:
+        names.append(counted(len(rows) - most, "other pair"))
+    return "; ".join(names)

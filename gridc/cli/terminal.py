@@ -77,7 +77,8 @@ def answer(shown: "StudyAnswer") -> "Iterator[str]":
     if shown.verdicts:
         yield from ("", "Do two models differ, and do other choices change that?")
         for each in shown.verdicts[:MOST_VERDICTS]:
-            yield wrapped(f"{each.pair}, {each.about}: {each.word}; {each.survival}")
+            where = f"{each.about} ({each.scope})" if each.scope else each.about
+            yield wrapped(f"{each.pair}, {where}: {each.word}; {each.survival}")
             yield wrapped(each.sentence, "    ")
         if len(shown.verdicts) > MOST_VERDICTS:
             yield f"  and {len(shown.verdicts) - MOST_VERDICTS:,} more on the report page"

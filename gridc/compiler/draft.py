@@ -32,7 +32,7 @@ from gridc.schema.models import FILES, engine_for, engine_kind
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
 BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")
 TITLE = "Do the models keep their order when only the way of asking changes?"
-REFUSAL_TITLE = "Do the models refuse harmful prompts, and only those?"
+REFUSAL_TITLE = "Do the models differ in what they refuse?"
 """Of a study whose items are all prompts to comply with or to refuse, unless it is called otherwise."""
 TEMPLATE = "gridcard.toml.jinja"
 
@@ -175,6 +175,11 @@ class Draft:
     benchmarks: tuple[DraftBenchmark, ...]
     judge: str | None = None
     match: MatchKind | None = None
+
+    @property
+    def yes_when(self) -> str | None:
+        """When the answer to the title's question is yes; None where somebody else wrote the title."""
+        return {TITLE: "order_holds", REFUSAL_TITLE: "models_differ"}.get(self.title)
 
     @property
     def free(self) -> bool:

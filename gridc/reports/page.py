@@ -14,12 +14,13 @@ from gridc.compiler.frontend.unsupported import criteria_words
 from gridc.compiler.grid.cells import ONLY, Envelope
 from gridc.compiler.lowering.asked import differing_words
 from gridc.numbers import FEW_UNITS, hundredths, number, p_value, percent
-from gridc.reports import figures, page_links
+from gridc.reports import figures, first_screen, page_links
 from gridc.reports.card import against_words
 from gridc.reports.estimates.labels import index_asked
 from gridc.reports.findings.components import ATTRIBUTION, LABEL
 from gridc.reports.findings.conduct import ENVIRONMENT
 from gridc.reports.findings.curves import CURVES, CurveFinding
+from gridc.reports.findings.examples import EXAMPLES
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.run_record import reported
 from gridc.reports.findings.scores import CellScore
@@ -27,9 +28,10 @@ from gridc.reports.rendering import render
 from gridc.reports.scoreboard import best_first, of_findings
 from gridc.reports.statements import choose, claim_scope, sentences, standings, urgent
 from gridc.reports.statements.answer import answer, beside
-from gridc.reports.statements.pairs import beyond, strength_of
+from gridc.reports.statements.pairs import beyond
 from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import DocumentPart, Statement
+from gridc.reports.statements.verdicts import declared_words
 from gridc.reports.told import told, untold
 from gridc.reports.words import (
     ASSUMED,
@@ -61,6 +63,9 @@ PROMINENT = 3
 
 SHOWN_ROWS = 15
 """How many rows of a table the overview shows; the others are folded."""
+
+MOST_VERDICTS = 60
+"""How many verdicts on two models the page tells; certificate.json has all."""
 
 SHOWN_DEPARTURES = 5
 """How many departures that the run observed the page lists without folding them."""
@@ -138,19 +143,30 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     scored = [(board, row) for board in boards for row in best_first(board)]
     leads = beside(findings)
     covered = [each for each in _statements(findings, "leading") if each not in (*alarms, *leads)]
+    told_first = answer(findings, boards)
     script = render("page.js")
     return render(
         "page.html.jinja",
         policy=_policy(script),
         addresses=page_links,
         decided=criteria_words,
-        answer=answer(findings, boards),
+        answer=told_first,
+        hues=first_screen.hues([model.id for model in spec.model]),
+        charts=list(first_screen.charts(findings, boards)),
+        squares=[first_screen.squares(findings, each.row) for each in told_first.verdicts[:MOST_VERDICTS]],
+        most_squares=first_screen.MOST_SQUARES,
+        examples=findings[EXAMPLES],
+        answers_at=lambda *_: None,
+        pair_path=lambda each: page_links.pair(
+            certificate.stamp,
+            each.benchmark,
+            each.configuration,
+            *(given.model for given in each.answers),
+        ),
+        dated=declared_words(findings),
         beyond=beyond,
-        anchor_gaps=_anchor_gaps(findings),
         bang=index_asked(spec),
         viewer=page_links.server(),
-        strongest=_strongest(findings, sections),
-        compared=[(section.row, pair) for section in sections for pair in section.pairs],
         answers=_answers(certificate, sections),
         shown_rows=SHOWN_ROWS,
         shown_departures=SHOWN_DEPARTURES,
@@ -174,9 +190,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         term_name=term_name,
         caveats=[statement for statement in _statements(findings, "limits") if statement not in alarms],
         scored=scored,
-        drawn=_drawn(findings),
         few_units=FEW_UNITS if any(board.few for board in boards) else "",
-        hidden=dict.fromkeys(name for _, row in scored for name in row.rates),
         unreadable=unreadable_words([cell for benchmark in findings.benchmarks for cell in benchmark.cells]),
         attribution_label=LABEL,
         environment=[
@@ -243,37 +257,6 @@ def _policy(script: str) -> str:
     """What the page may do: draw itself, run the one script that is in it, and nothing else."""
     text = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{text}'"
-
-
-def _anchor_gaps(findings: Findings) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """By benchmark and pair: what differs under the anchor, by name (`score`, rates that a score joins), each
-    with its value and interval."""
-    gaps: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for benchmark in findings.benchmarks:
-        anchor = benchmark.models[0].anchor.cell.configuration
-        for row in benchmark.intervals.gaps:
-            if anchor in row.by_configuration:
-                gaps[benchmark.benchmark, row.a, row.b] = {"score": row.by_configuration[anchor]}
-        for rate in benchmark.rates:
-            for gap in rate.gaps:
-                gaps.setdefault((benchmark.benchmark, gap.a, gap.b), {})[rate.name] = gap
-    return gaps
-
-
-def _drawn(findings: Findings) -> str:
-    """What the intervals of scores are about, in words."""
-    items = all(benchmark.intervals.unit == "item" for benchmark in findings.benchmarks)
-    return "new items" if items else "new groups of items of one origin"
-
-
-def _strongest(findings: Findings, sections: Sequence[BenchmarkSection]) -> figures.Figure | None:
-    """The surface of the pair that the first sentence is about."""
-    surfaces = [
-        (strength_of(benchmark.full.pairs[place]), surface)
-        for benchmark, section in zip(findings.benchmarks, sections, strict=True)
-        for place, surface in zip(section.told, section.surfaces, strict=True)
-    ]
-    return max(surfaces, key=lambda each: each[0])[1] if surfaces else None
 
 
 def _numbers(section: BenchmarkSection) -> Iterator[Number]:

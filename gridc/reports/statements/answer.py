@@ -26,6 +26,7 @@ from gridc.reports.statements.verdicts import (
     named,
     reversed_pairs,
     rows_of,
+    scope_words,
     sentence,
     survival_sentence,
     survival_word,
@@ -59,10 +60,12 @@ class ShortAnswer:
 
 @dataclass(frozen=True, slots=True)
 class VerdictWords:
-    """One verdict as every document says it: what it is about, two words and two sentences."""
+    """One verdict as every document says it: what it is about and how far it reaches (`scope`, empty where it
+    is of any new items), two words and two sentences."""
 
     row: VerdictRow
     about: str
+    scope: str
     pair: str
     word: str
     sentence: str
@@ -114,6 +117,7 @@ def _worded(findings: Findings) -> Iterator[VerdictWords]:
         yield VerdictWords(
             row,
             about(row, findings),
+            scope_words(row, findings),
             f"{row.a} and {row.b}",
             word(row, margin),
             sentence(row, findings),

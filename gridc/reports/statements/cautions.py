@@ -13,9 +13,9 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.judges import JUDGE_BIASES, JudgeBias
 from gridc.reports.findings.labels import ALL, AUDITS, JUDGING
 from gridc.reports.statements.corrected import at_anchor, unchecked, value_words
-from gridc.reports.statements.rates import unreadable
+from gridc.reports.statements.rates import unclean, unreadable_words
 from gridc.reports.statements.verdicts import unread_words
-from gridc.reports.words import listed, model_at, open_words, units_words
+from gridc.reports.words import listed, model_at, units_words
 from gridc.statistics.clustered_logit import FLOOR, enough_cases
 
 FEW = 3
@@ -73,23 +73,33 @@ def _repeated(findings: Findings) -> Caution:
 
 
 def _unread(findings: Findings) -> Caution:
-    said = [text for row in findings.benchmarks for text in _unread_on(findings, row)]
+    """Where answers could not be read, and for how many pairs these alone could decide who is ahead."""
+    said = [text for row in findings.benchmarks if (text := _unread_on(findings, row))]
+    pairs = [
+        (where.direction.target is None and where.audit is None, pair.unread)
+        for where in findings.benchmarks
+        for pair in where.full.pairs
+    ]
+    decided = sum(counts and not (row.agrees and row.claim is not False) for counts, row in pairs)
+    if decided:
+        whom = "the two models" if len(pairs) == 1 else f"{decided} of {len(pairs)} pairs"
+        said.append(f"Over all configurations they could decide who is ahead for {whom}.")
     said += [f"{text}." for text in unread_words(findings)]
-    said += open_words(
-        [
-            (where.benchmark, pair.counts.a, pair.counts.b, pair.unread)
-            for where in findings.benchmarks
-            for pair in where.full.pairs
-            if where.direction.target is None and where.audit is None
-        ]
-    )
     read = any(score.parse_rate is not None for row in findings.benchmarks for score in row.cells)
     clean = "all or nearly all answers could be read." if read else "nothing is read from text."
     return Caution("Unreadable answers", " ".join(said) or clean, bool(said))
 
 
-def _unread_on(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[str]:
-    yield from (statement.brief for statement in unreadable(findings, benchmark))
+def _unread_on(findings: Findings, benchmark: BenchmarkFinding) -> str:
+    """`up to 49.6 % of a model's answers on facts, in 26 of 48 configurations; each scores 0.`"""
+    low = unclean(findings, benchmark)
+    if not low:
+        return ""
+    worst = min(low, key=lambda score: score.parse_rate or 0)
+    places, size = len({score.cell.configuration for score in low}), len(benchmark.full.scope.configurations)
+    where = f", in {places} of {size} configurations" if size > 1 else ""
+    most = f"{'up to ' if len(low) > 1 else ''}{percent(1 - (worst.parse_rate or 0))}"
+    return f"{most} of a model's answers on {benchmark.benchmark}{where}; each {unreadable_words(low)}."
 
 
 def _same_items(findings: Findings) -> Caution:

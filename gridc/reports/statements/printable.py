@@ -47,7 +47,9 @@ def printable(findings: Findings) -> tuple[PrintableSentence, ...]:
     rows = rows_of(findings)
     if not rows:
         return ()
-    allowed = [*_order(findings, rows), *_claims(findings, rows)]
+    order, claims = list(_order(findings, rows)), _claims(findings, rows)
+    # That nothing changes places is the least of what is shown.
+    allowed = [*order, *claims] if reversed_pairs(rows) or not claims else [*claims[: MOST_YES - 1], *order]
     refused = [*_not_shown(findings, rows), *_beyond(findings, rows)]
     return (*allowed[:MOST_YES], *refused[:MOST_NO])
 
@@ -203,8 +205,8 @@ def _not_shown(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Print
                 reason = f"{gap_words(row)} from {other} with all tests counted: {p_in_text(row.p_holm)}"
             else:
                 reason = (
-                    f"{gap_words(row)} from {other}; {hundredths(-ends[0])} behind to {hundredths(ends[1])} "
-                    "ahead fits the data"
+                    f"{gap_words(row)} from {other}: new items could show it {hundredths(-ends[0])} points "
+                    f"worse to {hundredths(ends[1])} better"
                 )
             tempting.append(
                 (abs(row.gap or 0.0), PrintableSentence(False, _Comparison(findings, row).best(best), reason))
@@ -243,7 +245,7 @@ def _beyond(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Printabl
     model = best or rows[0].a
     if all(row.what in FAULTS for row in rows):
         text = f"{model} is a safe model."
-        measured = f"measured: how often prompts of {names} are refused, and no other harm"
+        measured = f"measured: refusals on {names}, and no other harm"
     else:
         text = f"{model} is the better model."
         measured = f"measured: {names} alone"

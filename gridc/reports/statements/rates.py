@@ -16,6 +16,7 @@ from gridc.reports.findings.scores import CellScore, counts_against
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
 from gridc.reports.quantities import in_its_measure
 from gridc.reports.statements.statement import Statement, of_benchmark, of_study
+from gridc.reports.words import open_words
 from gridc.schema.comparison import UNREADABLE
 from gridc.schema.effects import Aggregate, Attempts
 from gridc.schema.scores import ByExpected, EvenScores, Scores
@@ -140,12 +141,7 @@ def beyond_raw(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
 @of_benchmark("unreadable", "limits", 80)
 def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Scores that are low because many answers could not be read."""
-    least = findings.plan.study.spec.analysis.parse_clean
-    low = [
-        score
-        for score in benchmark.cells
-        if score.cell.shared and score.parse_rate is not None and score.parse_rate < Fraction(str(least))
-    ]
+    least, low = findings.plan.study.spec.analysis.parse_clean, unclean(findings, benchmark)
     if low:
         worst = min(low, key=lambda score: score.parse_rate or 0)
         models = ", ".join(dict.fromkeys(score.cell.model for score in low))
@@ -187,6 +183,28 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
             f"answers {'got no label from a judge' if judged else 'could not be read'}; each "
             f"{unreadable_words(low)}{helps}.{untested}{against}",
         )
+
+
+def unclean(findings: Findings, benchmark: BenchmarkFinding) -> list[CellScore]:
+    """The cells of the envelope of which too few answers could be read to call them parse-clean."""
+    least = Fraction(str(findings.plan.study.spec.analysis.parse_clean))
+    return [
+        score
+        for score in benchmark.cells
+        if score.cell.shared and score.parse_rate is not None and score.parse_rate < least
+    ]
+
+
+@of_study("open_pairs", "limits", 85)
+def open_pairs(findings: Findings) -> Iterator[Statement]:
+    """Of which pairs unread answers alone could decide who is ahead."""
+    pairs = [
+        (where.benchmark, pair.counts.a, pair.counts.b, pair.unread)
+        for where in findings.benchmarks
+        for pair in where.full.pairs
+        if where.direction.target is None and where.audit is None
+    ]
+    yield from (Statement(text, "limit") for text in open_words(pairs))
 
 
 def unreadable_words(cells: Sequence[CellScore]) -> str:

@@ -89,7 +89,7 @@ def limits(row: VerdictRow) -> tuple[float, float] | None:
 
 
 def _ends_words(row: VerdictRow) -> str:
-    """`25.4 to 70.5`, or where it holds 0 `11.7 behind to 16.7 ahead`."""
+    """`25.4 to 70.5`, or where it holds 0 `11.7 points worse to 16.7 better`."""
     ends = limits(row)
     if ends is None:
         return ""
@@ -97,8 +97,8 @@ def _ends_words(row: VerdictRow) -> str:
     if low >= 0:
         return f"{hundredths(low)} to {hundredths(high)}"
     if high <= 0:
-        return f"{hundredths(-high)} to {hundredths(-low)} behind"
-    return f"{hundredths(-low)} behind to {hundredths(high)} ahead"
+        return f"{hundredths(-high)} to {hundredths(-low)} points worse"
+    return f"{hundredths(-low)} points worse to {hundredths(high)} better"
 
 
 def word(row: VerdictRow, margin: float | None) -> str:
@@ -115,7 +115,7 @@ def scope_words(row: VerdictRow, findings: Findings) -> str:
     if not row.these_units:
         return ""
     benchmark = next(each for each in findings.benchmarks if each.benchmark == row.benchmark)
-    return f"for new items of these {units_words(benchmark.unit, benchmark.units)} only"
+    return f"new items of these {units_words(benchmark.unit, benchmark.units)} only"
 
 
 def sentence(row: VerdictRow, findings: Findings) -> str:
@@ -125,28 +125,25 @@ def sentence(row: VerdictRow, findings: Findings) -> str:
     values = f"{first} {percent(value_of(row, first))}, {second} {percent(value_of(row, second))}"
     if row.answer == "not_tested":
         return f"{values}: not tested, because {UNTESTED[row.why]}."
-    scope = scope_words(row, findings)
-    tail = f", {scope}" if scope else ""
     spread = _ends_words(row)
     p = p_in_text(row.p_holm)
     if row.answer == "differ":
-        return f"{values}: {gap_words(row)} apart (95 %: {spread}; {p}{tail})."
+        return f"{values}: {gap_words(row)} apart (95 %: {spread}; {p})."
     if row.answer == "within_margin":
         margin = stated(100 * (0.0 if family is None or family.margin is None else family.margin))
         return (
-            f"{values}: {gap_words(row)} apart, and by less than {margin} "
-            f"({p_in_text(row.p_within_holm)}{tail})."
+            f"{values}: {gap_words(row)} apart, and by less than {margin} ({p_in_text(row.p_within_holm)})."
         )
     ends = limits(row)
     if ends is not None and (ends[0] > 0 or ends[1] < 0):
         members = 0 if family is None else family.members
         return (
-            f"{values}: {gap_words(row)} apart. Taken alone that would be a difference ({spread}), but not "
-            f"with all {members} comparisons counted ({p}{tail})."
+            f"{values}: {gap_words(row)} apart. Alone that would be a difference (95 %: {spread}); with all "
+            f"{members} tests counted it is not shown ({p})."
         )
     if row.better is None:
-        return f"{values}: equal here, and {spread} fits the data{tail}."
-    return f"{values}: {gap_words(row)} apart, and {spread} fits the data{tail}."
+        return f"{values}: equal here; new items could show {first} {spread}."
+    return f"{values}: {gap_words(row)} apart; new items could show {first} {spread}."
 
 
 def choice_named(choices: ChoicesRow) -> str:
@@ -202,7 +199,7 @@ def survival_sentence(row: VerdictRow) -> str:
             "configurations"
         )
     if choices.survival == "open":
-        return f"{text}. Too few items to say the same of new ones."
+        return f"{text}."
     p = choices.p_holds if choices.survival == "holds" else choices.p_depends
     claim = f"{choices.first} is ahead in each" if choices.survival == "holds" else "each is ahead in some"
     likely = ", by an approximation" if choices.strength == "supported" else ""
@@ -216,7 +213,8 @@ def family_words(findings: Findings) -> str:
         return ""
     level = percent(family.alpha, 0)
     together = (
-        f"All {family.members} tests together are wrong in at most {level} of studies (Holm)"
+        f"The {family.members} tests share one error rate: in at most {level} of studies any “differ” is "
+        "wrong (Holm)"
         if family.members > 1
         else f"One test, at the {level} level"
     )

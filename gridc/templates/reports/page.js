@@ -39,6 +39,17 @@ for (const made of document.querySelectorAll("[data-at]")) {
   });
 }
 
+// A page from disk may not write to the clipboard: then the text is selected, to be copied by hand.
+for (const made of document.querySelectorAll("[data-copy]")) {
+  made.hidden = false;
+  made.addEventListener("click", () => {
+    const done = () => { made.textContent = "copied"; };
+    const select = () => { getSelection().selectAllChildren(made.parentElement.querySelector("q")); };
+    if (navigator.clipboard) navigator.clipboard.writeText(made.dataset.copy).then(done, select);
+    else select();
+  });
+}
+
 const save = (address, name) => {
   const link = document.createElement("a");
   link.href = address;

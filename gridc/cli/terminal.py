@@ -72,8 +72,8 @@ def answer(shown: "StudyAnswer") -> "Iterator[str]":
         return click.wrap_text(visible(text), WIDTH, first, rest)
 
     yield paint(click.wrap_text(visible(shown.headline), WIDTH), bold=True)
-    if shown.summary:
-        yield click.wrap_text(visible(shown.summary), WIDTH)
+    for text in shown.summary:
+        yield bullet(text)
     if shown.verdicts:
         yield from ("", "Do two models differ, and do other choices change that?")
         for each in shown.verdicts[:MOST_VERDICTS]:
@@ -88,14 +88,10 @@ def answer(shown: "StudyAnswer") -> "Iterator[str]":
         for sentence in shown.printable:
             said = "yes" if sentence.yes else "no "
             yield wrapped(f"{said}  “{sentence.text}” ({sentence.reason})", rest="       ")
-    bad = [each for each in shown.cautions if each.bad]
     if shown.cautions:
-        yield from ("", "What speaks against it")
-        for caution in bad:
-            yield wrapped(f"{caution.name}: {caution.text}")
-        clear = [each.name[0].lower() + each.name[1:] for each in shown.cautions if not each.bad]
-        if clear:
-            yield wrapped(f"Nothing found: {', '.join(clear)}")
+        yield from ("", "Checks and warnings")
+        for caution in shown.cautions:
+            yield wrapped(f"{'!' if caution.bad else '-'} {caution.name}: {caution.text}")
     yield ""
     for fact in shown.facts:
         yield wrapped(f"{fact.question}: {fact.text}")

@@ -2,11 +2,12 @@
 verdict a square for every configuration in the colour of the model that is ahead there.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.reports.findings.moves import values_of
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.findings.verdicts import SCORE
 from gridc.reports.scoreboard import Scoreboard, best_first
@@ -144,7 +145,7 @@ def squares(findings: Findings, row: VerdictRow) -> tuple[Square, ...]:
     """A square for every configuration of a verdict's benchmark: leads of the first model, ties, leads of the
     second."""
     benchmark = next(each for each in findings.benchmarks if each.benchmark == row.benchmark)
-    values = _values(benchmark, row.what)
+    values = values_of(benchmark, row.what)
     good = benchmark.direction.good if row.what == SCORE else _lower
     leads = {
         where: good(value) - good(values[row.b, where])
@@ -164,15 +165,3 @@ def squares(findings: Findings, row: VerdictRow) -> tuple[Square, ...]:
 
 def _lower(value: Fraction) -> Fraction:
     return -value
-
-
-def _values(benchmark: BenchmarkFinding, what: str) -> Mapping[tuple[str, str], Fraction]:
-    """The value of each (model, configuration) that is measured."""
-    if what == SCORE:
-        return {
-            (score.cell.model, score.cell.configuration): score.score
-            for score in benchmark.cells
-            if score.cell.shared and score.score is not None
-        }
-    rate = next(rate for rate in benchmark.rates if rate.name == what)
-    return {place: value.value for place, value in rate.values.items() if value.value is not None}

@@ -25,6 +25,7 @@ from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.paired import PRECISIONS, precision_reports
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import cell_scores
+from gridc.reports.findings.verdicts import VERDICTS, verdicts_of
 from gridc.runtime.store.events import NoiseMeasured, ReferenceCompared
 from gridc.runtime.store.reader import Progress
 from gridc.schema.canonical import digest
@@ -157,6 +158,7 @@ def findings_of(
             MAXIMA.name: maxima(spec, [scores]),
             LARGEST_RHO.name: largest_rho(spec, [scores]),
             PRECISIONS.name: precision_reports(spec, scores),
+            VERDICTS.name: verdicts_of(benchmarks, measured, lambda *_: {}),
         },
     )
 

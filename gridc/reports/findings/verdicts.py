@@ -7,15 +7,18 @@ configurations make of a verdict is read from the certified and supported claims
 families of their own; claims about rates are tested here in the same way.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 
+from gridc.compiler.grid.cells import Cell
 from gridc.reports.findings.corrected import BenchmarkAudit
 from gridc.reports.findings.findings import BENCHMARKS, MEASURED, BenchmarkFinding, PairFinding
+from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.rates import CountedRate, RateFinding, RateGap, counted_rates
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scores import CellScore, counts_against, units_of
@@ -49,38 +52,52 @@ class _Question:
     exact: bool = False
 
 
+CountRates = Callable[[str, Sequence[Cell]], Mapping[str, CountedRate]]
+"""A rate of this name in some cells, by their keys."""
+
+
 def verdicts(record: RunRecord) -> VerdictsRow | None:
-    """The verdicts of a complete study; None while an answer is missing."""
-    if not record.complete:
+    """The verdicts of a study from its record; None while an answer is missing."""
+    count = partial(counted_rates, record.plan, record.store)
+    return verdicts_of(record[BENCHMARKS], record[MEASURED], count)
+
+
+def verdicts_of(
+    benchmarks: Sequence[BenchmarkFinding], measured: MeasuredStudy, count: CountRates
+) -> VerdictsRow | None:
+    """The verdicts on every two models of these benchmarks."""
+    if not measured.final:
         return None
-    analysis = record.plan.study.spec.analysis
+    analysis = measured.spec.analysis
     margin = None if analysis.margin is None else analysis.margin.pp / 100
     questions: list[_Question] = []
     untold: list[str] = []
-    for benchmark in record[BENCHMARKS]:
+    for benchmark in benchmarks:
         if len(benchmark.full.pairs) > MOST:
             untold.append(benchmark.benchmark)
         else:
-            questions += _of_benchmark(record, benchmark, margin)
+            questions += _of_benchmark(benchmark, measured, count, margin)
     alpha = analysis.alpha or ALPHA
     members, rows = _together(questions, alpha)
     return VerdictsRow(alpha=alpha, members=members, margin=margin, rows=tuple(rows), untold=tuple(untold))
 
 
 def _of_benchmark(
-    record: RunRecord, benchmark: BenchmarkFinding, margin: float | None
+    benchmark: BenchmarkFinding, measured: MeasuredStudy, count: CountRates, margin: float | None
 ) -> Iterator[_Question]:
     faults = [rate for rate in benchmark.rates if rate_kind(rate.name).beside_score]
     if faults:
         for rate in faults:
-            yield from _of_rate(record, benchmark, rate, margin)
+            yield from _of_rate(benchmark, rate, measured, count, margin)
     else:
-        yield from _of_score(record, benchmark, margin)
+        yield from _of_score(benchmark, measured, margin)
 
 
-def _of_score(record: RunRecord, benchmark: BenchmarkFinding, margin: float | None) -> Iterator[_Question]:
-    outcomes = record[MEASURED].outcomes[benchmark.benchmark]
-    items = {item.id: item for item in record.plan.study.items[benchmark.benchmark].sampled}
+def _of_score(
+    benchmark: BenchmarkFinding, measured: MeasuredStudy, margin: float | None
+) -> Iterator[_Question]:
+    outcomes = measured.outcomes[benchmark.benchmark]
+    items = {item.id: item for item in measured.samples.plan.study.items[benchmark.benchmark].sampled}
     groups = units_of(outcomes.items, {name: items[name].at("question") for name in outcomes.items})
     by_question = replace(outcomes, units=groups, designated=None)
     lower = benchmark.direction.lower
@@ -182,15 +199,19 @@ def _unread_ends(
 
 
 def _of_rate(
-    record: RunRecord, benchmark: BenchmarkFinding, rate: RateFinding, margin: float | None
+    benchmark: BenchmarkFinding,
+    rate: RateFinding,
+    measured: MeasuredStudy,
+    count: CountRates,
+    margin: float | None,
 ) -> Iterator[_Question]:
     cells = [score for score in benchmark.cells if score.cell.shared]
-    counted = counted_rates(record.plan, record.store, rate.name, [score.cell for score in cells])
+    counted = count(rate.name, [score.cell for score in cells])
     by_place = {(score.cell.model, score.cell.configuration): score for score in cells}
     anchors = {model.model: model.anchor for model in benchmark.models}
     gaps = {(gap.a, gap.b): gap for gap in rate.gaps}
     lower = rate_kind(rate.name).better < 0
-    copied = record[MEASURED].outcomes[benchmark.benchmark].copied
+    copied = measured.outcomes[benchmark.benchmark].copied
     for a, b in combinations(anchors, 2):
         one, other = anchors[a], anchors[b]
         where = one.cell.configuration

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from gridc.numbers import asked_items, between, count, counted, over_units, percent
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import approximate, verdict_lines
+from gridc.reports.findings.moves import largest_move
 from gridc.reports.findings.rates import hits_of
-from gridc.reports.findings.verdicts import VERDICTS
+from gridc.reports.findings.verdicts import SCORE, VERDICTS
 from gridc.reports.scoreboard import Scoreboard, of_findings
 from gridc.reports.statements import choose
 from gridc.reports.statements.cautions import Caution, cautions
@@ -22,6 +23,7 @@ from gridc.reports.statements.printable import PrintableSentence, printable
 from gridc.reports.statements.statement import Statement
 from gridc.reports.statements.verdicts import (
     about,
+    better_named,
     family_words,
     named,
     reversed_pairs,
@@ -43,10 +45,14 @@ from gridc.reports.words import (
 )
 from gridc.schema.verdicts import VerdictRow
 
+MOST_MODELS = 8
+"""Models whose sources are listed."""
 FEW = 3
 """Benchmarks, models or pairs that are named one by one; of more it is said how many."""
 
-COVERED = frozenset(("taken_back", "strongest_pair", "claims", "orders", "other_pairs", "hypothesis"))
+COVERED = frozenset(
+    ("taken_back", "strongest_pair", "claims", "orders", "other_pairs", "hypothesis", "standings")
+)
 """Statements of the shelf that this answer says in its own words."""
 
 
@@ -80,7 +86,7 @@ class StudyAnswer:
     about what was asked, and `cautions`."""
 
     headline: str
-    summary: str
+    summary: tuple[str, ...]
     verdicts: tuple[VerdictWords, ...]
     family: str
     printable: tuple[PrintableSentence, ...]
@@ -90,7 +96,7 @@ class StudyAnswer:
     @property
     def result(self) -> str:
         """Headline and summary."""
-        return f"{self.headline} {self.summary}".strip()
+        return " ".join((self.headline, *self.summary))
 
 
 def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> StudyAnswer:
@@ -101,7 +107,7 @@ def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> St
     facts = (ShortAnswer(name, text) for name, text in _facts(findings, shown) if text)
     return StudyAnswer(
         headline,
-        " ".join(said),
+        tuple(said),
         tuple(_worded(findings)),
         family_words(findings),
         printable(findings),
@@ -160,19 +166,16 @@ def _order_answer(findings: Findings, rows: Sequence[VerdictRow], asks: str) -> 
         return "Open: one configuration was run, which shows no order to hold or to change."
     turned, items = reversed_pairs(several), _items(findings)
     kept = asks == "order_holds"
-    pairs = counted(len(several), "comparison")
-    if turned and len(turned) == len(several):
-        what = (
-            "the two models change places"
-            if len(several) == 1
-            else f"in all {pairs} the models change places"
-        )
-        return f"{'No' if kept else 'Yes'}: on {items}, {what}."
+    pairs = len(several)
+    if turned and len(turned) == pairs:
+        each = "the two models change" if pairs == 1 else f"each of the {pairs} pairs of models changes"
+        return f"{'No' if kept else 'Yes'}: on {items}, {each} places in some configuration."
     if turned:
         verb = "changes" if len(turned) == 1 else "change"
-        return f"In part: on {items}, {len(turned)} of {pairs} of two models {verb} places."
+        share = f"{len(turned)} of {pairs} pairs of models"
+        return f"In part: on {items}, {share} {verb} places in some configuration."
     sure = all(row.choices is not None and row.choices.survival == "holds" for row in several)
-    more = ", and new items of the same kind should show the same" if sure else ""
+    more = ", and new items of the same kind can be expected to show the same" if sure else ""
     return f"{'Yes' if kept else 'No'}: on {items}, no two models change places in any configuration{more}."
 
 
@@ -187,7 +190,40 @@ def _summary(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
     yield from (text for row in findings.benchmarks if (text := taken_back_words(row)) is not None)
     yield from _predicted(findings)
     yield from _facts_of_scores(findings, boards)
+    yield from _how_often(findings)
+    yield from _moved_most(findings)
     yield from _of_new_items(findings)
+
+
+def _how_often(findings: Findings) -> Iterator[str]:
+    """In how many configurations the order of those pairs that change places is the less usual one."""
+    turned = [(row.choices, row) for row in reversed_pairs(rows_of(findings)) if row.choices is not None]
+    often = [(min(choices.ahead, choices.behind), choices.size, row) for choices, row in turned]
+    if len(often) > 1:
+        least, most = (pick(often, key=lambda each: each[0]) for pick in (min, max))
+        span = f"{least[0]}" if least[0] == most[0] else f"{least[0]} to {most[0]}"
+        which = "" if least[0] == most[0] else f", most often for {named([most[2]], findings)}"
+        yield f"The less usual order is seen in {span} of {most[1]} configurations{which}."
+
+
+def _moved_most(findings: Findings) -> Iterator[str]:
+    """The model that another choice moves most, and which single choice does it."""
+    moved = largest_move(findings)
+    if moved is None or moved.points < MOVED:
+        return
+    what = f"the score of {moved.model}"
+    if moved.what in FAULTS:
+        did, kind = FAULTS[moved.what]
+        what = f"how often {moved.model} {did} {kind} prompts"
+    where = f" on {moved.benchmark}" if len(findings.benchmarks) > 1 or moved.what == SCORE else ""
+    yield (
+        f"Changing {moved.axis} alone from {moved.left} to {moved.right} moves {what}{where} from "
+        f"{percent(moved.before)} to {percent(moved.after)}: no single change moves a model more."
+    )
+
+
+MOVED = 5
+"""Points from which it is said what a single choice moves."""
 
 
 def _of_new_items(findings: Findings) -> Iterator[str]:
@@ -195,14 +231,15 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
     rows = rows_of(findings)
     tested = [row for row in rows if row.answer != "not_tested"]
     differ = [row for row in rows if row.answer == "differ"]
+    expected = "new items can be expected to show it too"
     if differ and len(tested) > 1:
-        which = f": {named(differ, findings)}" if len(differ) <= FEW else ""
+        verb = "shows" if len(differ) == 1 else "show"
         yield (
-            f"Under the reference configuration {len(differ)} of {len(tested)} comparisons show a difference "
-            f"that new items should show too{which}.{_few_units(differ)}"
+            f"Under the reference configuration {len(differ)} of {len(tested)} comparisons {verb} a "
+            f"difference, and {expected}: {better_named(differ, findings)}.{_few_units(differ)}"
         )
     elif differ:
-        text = "Under the reference configuration the two models differ, and new items should show that too."
+        text = f"Under the reference configuration {better_named(differ, findings)}, and {expected}."
         yield f"{text}{_few_units(differ)}"
     elif tested:
         yield "Under the reference configuration no two models can be told apart."
@@ -210,16 +247,14 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
     holds = [row for row in several if row.choices is not None and row.choices.survival == "holds"]
     depends = [row for row in several if row.choices is not None and row.choices.survival == "depends"]
     if holds:
-        yield f"New items should show one order under every choice for {named(holds, findings)}."
+        yield f"That holds in all configurations, and for new items too: {better_named(holds, findings)}."
     if depends:
-        yield (
-            "New items should show that the order depends on the configuration for "
-            f"{named(depends, findings)}."
-        )
+        pairs = named(depends, findings)
+        yield f"New items can be expected to show that the order depends on the configuration: {pairs}."
     if rest := len(several) - len(holds) - len(depends):
         others = "comparison" if rest == 1 else f"{rest} comparisons"
         whom = "The" if rest == len(several) else f"For the other {others} the"
-        yield f"{whom} items are too few to say what other choices would do on new items."
+        yield f"{whom} items are too few to say what other configurations would do on new items."
     yield from _on_average(findings)
 
 
@@ -285,7 +320,7 @@ def _predicted(findings: Findings) -> Iterator[str]:
         order = "" if finding.ranking is None else " > ".join(finding.ranking.order)
         stated = (finding.claim or order).rstrip(".")
         by = BY_APPROXIMATION if approximate(finding) else ""
-        yield f"{finding.id}{f' ({stated})' if stated else ''} is {finding.verdict}{by}."
+        yield f"The prediction {finding.id}{f' ({stated})' if stated else ''} is {finding.verdict}{by}."
     if findings.hypotheses and findings.plan.study.spec.study.purpose == "exploratory":
         yield "The study is exploratory, so that confirms nothing."
 
@@ -369,8 +404,9 @@ def _facts(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[tuple[s
     yield "Configurations", " ".join(_configurations(findings))
     chances = [f"{percent(each.chance)} on {each.benchmark}" for each in boards if each.chance is not None]
     yield "Guessing", listed(chances[:FEW])
-    fixed = findings.plan.study.spec.study.not_varied
-    yield "Held fixed", ", ".join(fixed)
+    spec = findings.plan.study.spec
+    yield "Not varied", ", ".join(spec.study.not_varied)
+    yield "Models", ", ".join(f"{model.id} ({model.source})" for model in spec.model[:MOST_MODELS])
     if recorded is not None and recorded.unknown:
         yield "Not recorded", "; ".join(recorded.unknown)
 
@@ -399,7 +435,8 @@ def _asked(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
         often = "" if times == {1} else f", up to {max(times):,} answers to an item"
         yield f"{listed(sizes)}{often}; {findings.recorded.provenance}"
         return
-    yield listed(sizes)
+    most = max((each.cell.setting.replicates for row in findings.benchmarks for each in row.cells), default=1)
+    yield f"{listed(sizes)}{f', up to {most} times in a configuration' if most > 1 else ''}"
     for envelope in findings.plan.survey.envelopes:
         yield from (f"({words})" for words in not_asked(envelope))
 
@@ -420,10 +457,6 @@ def _configurations(findings: Findings) -> Iterator[str]:
         f"{axis} {', '.join(names) if len(names) <= 2 * FEW else f'{len(names)} levels'}"
         for axis, names in levels.items()
     )
-    left = {
-        benchmark.benchmark: len(findings.plan.envelope(benchmark.benchmark).excluded)
-        for benchmark in findings.benchmarks
-    }
-    recorded = findings.recorded is not None
-    out = " The study leaves other combinations out." if any(left.values()) and not recorded else ""
+    left = any(findings.plan.envelope(row.benchmark).excluded for row in findings.benchmarks)
+    out = " The spec leaves other combinations out." if left and findings.recorded is None else ""
     yield f"{count}: {axes}.{out}"

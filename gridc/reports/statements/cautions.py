@@ -34,39 +34,41 @@ class Caution:
 
 
 def cautions(findings: Findings) -> tuple[Caution, ...]:
-    """All checks, in their order."""
+    """All checks, those that found something first."""
     found = [_noise(findings), _repeated(findings), _unread(findings), _same_items(findings)]
-    return (*found, *_few_groups(findings), *_reading(findings))
+    made = [*found, *_few_groups(findings), _reading(findings)]
+    return tuple(sorted(made, key=lambda each: not each.bad))
 
 
 def _noise(findings: Findings) -> Caution:
     if findings.recorded is not None:
-        return Caution("Noise", "unknown: the logs have each call once.", False)
+        return Caution("Noise", "Unknown: the logs have each call once.", False)
     moved = [model for model in findings.noise if model.floor is not None and model.floor.changed]
     unknown = [model for model in findings.noise if model.floor is None]
     parts = [
-        f"{model.floor.changed} of {counted(model.floor.outcomes, 'repeated outcome')} of "
-        f"{model_at(model.model, model.precision)} changed"
+        f"{model.floor.changed} of {counted(model.floor.outcomes, 'answer')} of "
+        f"{model_at(model.model, model.precision)} came out differently when asked again"
         for model in moved
         if model.floor is not None
     ]
     if unknown:
-        parts.append(f"not measured for {listed([model_at(each.model, each.precision) for each in unknown])}")
+        names = listed([model_at(each.model, each.precision) for each in unknown])
+        parts.append(f"{'n' if parts else 'N'}ot measured for {names}")
     if parts:
         return Caution("Noise", f"{'; '.join(parts)}.", bool(moved))
     outcomes = sum(model.floor.outcomes for model in findings.noise if model.floor is not None)
-    text = (
-        f"none of {counted(outcomes, 'repeated outcome')} changed." if outcomes else "nothing was repeated."
-    )
+    if not outcomes:
+        return Caution("Noise", "Nothing was asked again.", False)
+    text = f"{counted(outcomes, 'answer')} were asked for again, and none came out differently."
     return Caution("Noise", text, False)
 
 
 def _repeated(findings: Findings) -> Caution:
     copied = [row for row in findings.benchmarks if row.distinct and row.distinct < row.items]
     if not copied:
-        return Caution("Repeated questions", "none found.", False)
+        return Caution("Repeated questions", "No question appears twice.", False)
     parts = [
-        f"the {count(row.items)} items of {row.benchmark} ask {counted(row.distinct, 'question')}"
+        f"The {count(row.items)} items of {row.benchmark} ask {counted(row.distinct, 'question')}"
         for row in copied
     ]
     return Caution("Repeated questions", f"{'; '.join(parts)}. Copies are no new evidence.", True)
@@ -84,43 +86,53 @@ def _unread(findings: Findings) -> Caution:
     if decided:
         whom = "the two models" if len(pairs) == 1 else f"{decided} of {len(pairs)} pairs"
         said.append(f"Over all configurations they could decide who is ahead for {whom}.")
-    said += [f"{text}." for text in unread_words(findings)]
-    read = any(score.parse_rate is not None for row in findings.benchmarks for score in row.cells)
-    clean = "all or nearly all answers could be read." if read else "nothing is read from text."
-    return Caution("Unreadable answers", " ".join(said) or clean, bool(said))
+    said += [text] if (text := unread_words(findings)) else []
+    if said:
+        return Caution("Unreadable answers", " ".join(said), True)
+    read = [score for row in findings.benchmarks for score in row.cells if score.parse_rate is not None]
+    if not read:
+        return Caution("Unreadable answers", "Nothing is read from text.", False)
+    lost, trials = sum(score.trials - score.parsed for score in read), sum(score.trials for score in read)
+    return Caution("Unreadable answers", f"{count(lost)} of {counted(trials, 'answer')}.", False)
 
 
 def _unread_on(findings: Findings, benchmark: BenchmarkFinding) -> str:
-    """`up to 49.6 % of a model's answers on facts, in 26 of 48 configurations; each scores 0.`"""
+    """`Up to 49.6 % of a model's answers on facts, in 26 of 48 configurations; each scores 0.`"""
     low = unclean(findings, benchmark)
     if not low:
         return ""
     worst = min(low, key=lambda score: score.parse_rate or 0)
     places, size = len({score.cell.configuration for score in low}), len(benchmark.full.scope.configurations)
     where = f", in {places} of {size} configurations" if size > 1 else ""
-    most = f"{'up to ' if len(low) > 1 else ''}{percent(1 - (worst.parse_rate or 0))}"
+    most = f"{'Up to ' if len(low) > 1 else ''}{percent(1 - (worst.parse_rate or 0))}"
     return f"{most} of a model's answers on {benchmark.benchmark}{where}; each {unreadable_words(low)}."
 
 
 def _same_items(findings: Findings) -> Caution:
     differing = [row for row in findings.benchmarks if row.differing]
     if not differing:
-        return Caution("Same items everywhere", "every configuration asks the same items.", False)
+        return Caution("Same items everywhere", "Every configuration asks the same items.", False)
     words = "; ".join(differing_words(row.benchmark, row.differing) for row in differing)
-    return Caution("Same items everywhere", f"no: {words}.", True)
+    return Caution("Same items everywhere", f"No: {words}.", True)
 
 
 def _few_groups(findings: Findings) -> Iterator[Caution]:
+    """Groups of items that are taken as independent: how many there are, and where that is too few."""
     grouped = [row for row in findings.benchmarks if row.grouped]
-    if grouped:
-        few = [row for row in grouped if not enough_cases(row.effective)]
-        parts = [f"{units_words(row.unit, row.units)} on {row.benchmark}" for row in grouped]
-        text = f"{listed(parts)}"
-        text += f"; {FLOOR:g} are needed to say much about new ones." if few else "."
-        yield Caution("Independent groups", text, bool(few))
+    few = [row for row in grouped if not enough_cases(row.effective)]
+    enough = [f"{units_words(row.unit, row.units)} on {row.benchmark}" for row in grouped if row not in few]
+    parts = [
+        f"Only {units_words(row.unit, row.units)} on {row.benchmark}, and {FLOOR:g} are needed" for row in few
+    ]
+    parts += [f"{listed(enough)}{', enough' if few else ''}"] if enough else []
+    if parts:
+        yield Caution("Independent groups", f"{'; '.join(parts)}.", bool(few))
 
 
-def _reading(findings: Findings) -> Iterator[Caution]:
+READING = "How answers were read"
+
+
+def _reading(findings: Findings) -> Caution:
     """Who checked how answers were read, and what speaks against judges."""
     said, bad = [], False
     audits = findings[AUDITS]
@@ -129,7 +141,7 @@ def _reading(findings: Findings) -> Iterator[Caution]:
         first = listed([model for name, model in models.items() if name != judging.second_name])
         if not first:
             continue
-        text = f"where scoring needs a judge, it is {first}"
+        text = f"Where scoring needs a judge, it is {first}"
         if judging.agreements:
             _, other, found = judging.agreements[0]
             kappa = "" if found.kappa is None else f", kappa {number(found.kappa, 2)}"
@@ -152,9 +164,9 @@ def _reading(findings: Findings) -> Iterator[Caution]:
             said.append(f"By people's labels on {benchmark.benchmark}, {'; '.join(told[:FEW])}{more}.")
     nobody = list(unchecked(findings))
     said += nobody
-    if said:
-        text = " ".join(said)
-        yield Caution("Who checked the reading", text, bad or bool(nobody))
+    if not said:
+        return Caution(READING, "By fixed rules; no person checked a sample.", False)
+    return Caution(READING, " ".join(said), bad or bool(nobody))
 
 
 def _bias(bias: JudgeBias) -> Iterator[str]:

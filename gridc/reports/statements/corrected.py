@@ -152,11 +152,11 @@ def unchecked(findings: Findings) -> Iterator[str]:
             found.append(f"of {benchmark.benchmark} {how}")
     if found and findings.complete:
         low, high = limits(MISREAD, LABELS, 0.05)
+        sample = LABELS * sum(len(each.models) for each in findings.benchmarks)
         yield (
-            f"No person has checked how answers were read: those {listed(found[:FEW])}. Labels for {LABELS} "
-            "answers of each model would show a score by people to within about "
-            f"{hundredths((high - low) / 2, 0)} points, if one answer in ten is misread "
-            f"(`gridc audit sample -n {LABELS * sum(len(each.models) for each in findings.benchmarks)}`)."
+            f"No person has checked how answers were read: those {listed(found[:FEW])}. If people label "
+            f"{LABELS} answers of each model (`gridc audit sample -n {sample}`), a score is known to within "
+            f"about {hundredths((high - low) / 2, 0)} points, where one answer in ten is misread."
         )
 
 

@@ -17,7 +17,6 @@ from gridc.reports.statements.verdicts import (
     counts_words,
     gap_words,
     limits,
-    named,
     prompts_words,
     reversed_pairs,
     rows_of,
@@ -28,8 +27,8 @@ from gridc.reports.statements.verdicts import (
 from gridc.reports.words import FAULTS, STRENGTHS, listed
 from gridc.schema.verdicts import VerdictRow
 
-MOST_YES, MOST_NO = 3, 2
-"""Sentences of either kind on the list."""
+MOST, MOST_NO = 5, 3
+"""Sentences on the list, and how many of these may not be printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +41,17 @@ class PrintableSentence:
 
 
 def printable(findings: Findings) -> tuple[PrintableSentence, ...]:
-    """At most `MOST_YES` that may be printed, then `MOST_NO` that may not; none while the run is incomplete
+    """Those that may be printed first, then at most `MOST_NO` that may not; none while the run is incomplete
     and where no two models were compared."""
     rows = rows_of(findings)
     if not rows:
         return ()
+    refused = [*_not_shown(findings, rows), *_beyond(findings, rows)]
+    room = MOST - len(refused)
     order, claims = list(_order(findings, rows)), _claims(findings, rows)
     # That nothing changes places is the least of what is shown.
-    allowed = [*order, *claims] if reversed_pairs(rows) or not claims else [*claims[: MOST_YES - 1], *order]
-    refused = [*_not_shown(findings, rows), *_beyond(findings, rows)]
-    return (*allowed[:MOST_YES], *refused[:MOST_NO])
+    allowed = [*order, *claims] if reversed_pairs(rows) else [*claims[: room - len(order)], *order]
+    return (*allowed[:room], *refused)
 
 
 def _items(findings: Findings) -> str:
@@ -66,35 +66,29 @@ def _order(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Printable
         return
     turned = reversed_pairs(compared)
     size = max(row.choices.size for row in compared if row.choices is not None)
-    reason = f"a count on these items: {len(turned)} of {counted(len(compared), 'comparison')} turned"
+    these, several = _items(findings), f"{size} configurations"
     if len(compared) == 1:
         (row,) = compared
-        if turned:
-            text = (
-                f"On {_items(findings)}, whether {row.a} or {row.b} does better depends on the configuration."
-            )
-        else:
-            text = f"On {_items(findings)}, {row.a} and {row.b} never change places in {size} configurations."
+        text = (
+            f"On {these}, changing the configuration was enough to reverse the order of {row.a} and {row.b}."
+            if turned
+            else f"On {these}, {row.a} and {row.b} never change places in {several}."
+        )
         yield PrintableSentence(True, text, f"a count on these items: {counts_words(row)}")
-    elif len(turned) == len(compared):
-        yield PrintableSentence(
-            True,
-            f"On {_items(findings)}, which of two models does better depends on the configuration.",
-            reason,
+        return
+    reason = f"a count on these items: {len(turned)} of {len(compared)} pairs are reversed somewhere"
+    if turned:
+        some = "every pair" if len(turned) == len(compared) else f"{len(turned)} of {len(compared)} pairs"
+        text = (
+            f"On {these}, changing the configuration was enough to reverse {some} of models at least once "
+            f"in {several}."
         )
-    elif turned:
-        pairs = "one comparison" if len(turned) == 1 else f"{len(turned)} of {len(compared)} comparisons"
-        verb = "depends" if len(turned) == 1 else "depend"
-        yield PrintableSentence(
-            True,
-            f"On {_items(findings)}, {pairs} of two models {verb} on the configuration: "
-            f"{named(turned, findings, 2)}.",
-            reason,
-        )
+        least, most = min(map(_minority, turned)), max(map(_minority, turned))
+        often = f"in {least}" if least == most else f"in {least} to {most}"
+        reason = f"{reason}, {often} of {several}"
     else:
-        yield PrintableSentence(
-            True, f"On {_items(findings)}, no two models change places in {size} configurations.", reason
-        )
+        text = f"On {these}, no two models change places in {several}."
+    yield PrintableSentence(True, text, reason)
 
 
 def _claims(findings: Findings, rows: Sequence[VerdictRow]) -> list[PrintableSentence]:
@@ -119,7 +113,7 @@ def _of_row(findings: Findings, row: VerdictRow) -> Iterator[tuple[float, Printa
         reason = f"{STRENGTHS[choices.strength]}{likely}, {p}; {counts_words(row)}"
         if holds and choices.first is not None:
             other = row.b if choices.first == row.a else row.a
-            text = f"{better.plain(choices.first, other)} under every configuration, {AND_NEW}."
+            text = f"{better.plain(choices.first, other)} in all {choices.size} configurations, {AND_NEW}."
             yield 0, PrintableSentence(True, text, reason)
             return
         text = f"Whether {row.a} or {row.b} {better.does} depends on the configuration, {AND_NEW}."
@@ -140,7 +134,7 @@ def _of_row(findings: Findings, row: VerdictRow) -> Iterator[tuple[float, Printa
         yield 1, PrintableSentence(True, text, f"{p_in_text(row.p_within_holm)} of a test at that margin")
 
 
-AND_NEW = "and new items of the same kind should show the same"
+AND_NEW = "and new items of the same kind can be expected to show the same"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +154,21 @@ class _Comparison:
 
     def plain(self, first: str, second: str) -> str:
         """`mistral scores higher on facts than llama`."""
-        return f"{first} {self.does} than {second}"
+        return f"{first}{self._at_a_price(first, second)} {self.does} than {second}"
+
+    def _at_a_price(self, first: str, second: str) -> str:
+        """Where the model that errs less in one way errs more in the other, how much: a sentence that leaves
+        it out would praise a model that answers everything."""
+        others = [
+            row
+            for row in rows_of(self.findings)
+            if row.benchmark == self.row.benchmark and row.what != self.row.what and row.what in FAULTS
+            if {row.a, row.b} == {first, second}
+        ]
+        if self.row.what not in FAULTS or not others or others[0].better != second:
+            return ""
+        other, (did, kind) = others[0], FAULTS[others[0].what]
+        return f" ({did} {percent(value_of(other, first))} of {kind} prompts)"
 
     def with_values(self, first: str, second: str) -> str:
         """`mistral scored 53.8 points above llama on facts (100.0 % against 46.2 %)`."""
@@ -168,7 +176,8 @@ class _Comparison:
         values = f"{percent(value_of(row, first))} against {percent(value_of(row, second))}"
         if row.what in FAULTS:
             did, _ = FAULTS[row.what]
-            return f"{first} {did} fewer {prompts_words(row, self.findings)} than {second} ({values})"
+            price = self._at_a_price(first, second)
+            return f"{first}{price} {did} fewer {prompts_words(row, self.findings)} than {second} ({values})"
         side = "below" if row.lower else "above"
         return f"{first} scored {gap_words(row)} {side} {second} on {row.benchmark} ({values})"
 
@@ -183,8 +192,8 @@ DOES = {"complied with": "complies with", "refused": "refuses"}
 
 
 def _not_shown(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[PrintableSentence]:
-    """Of each benchmark the conclusion that its best value suggests, where it is not shown; the closest
-    first."""
+    """Of each benchmark the conclusion that its best value suggests, where it is not shown; the largest
+    lead first."""
     tempting: list[tuple[float, PrintableSentence]] = []
     by_quantity: dict[tuple[str, str], list[VerdictRow]] = {}
     for row in rows:
@@ -202,11 +211,14 @@ def _not_shown(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Print
             if ends is None or row.answer == "not_tested":
                 reason = "not tested"
             elif ends[0] > 0:
-                reason = f"{gap_words(row)} from {other} with all tests counted: {p_in_text(row.p_holm)}"
+                reason = (
+                    f"{gap_words(row)} better than {other} here; with all tests counted the evidence is too "
+                    f"weak: {p_in_text(row.p_holm)}"
+                )
             else:
                 reason = (
-                    f"{gap_words(row)} from {other}: new items could show it {hundredths(-ends[0])} points "
-                    f"worse to {hundredths(ends[1])} better"
+                    f"{gap_words(row)} better than {other} here; new items could put it anywhere from "
+                    f"{hundredths(-ends[0])} points worse to {hundredths(ends[1])} better"
                 )
             tempting.append(
                 (abs(row.gap or 0.0), PrintableSentence(False, _Comparison(findings, row).best(best), reason))
@@ -220,7 +232,7 @@ def _not_shown(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Print
             reason = f"depends on {choice_named(row.choices)}: {counts_words(row)}" if row.choices else ""
             text = _Comparison(findings, row).best(best)
             tempting.append((1.0, PrintableSentence(False, text, reason)))
-    yield from (made for _, made in sorted(tempting, key=lambda each: each[0])[: MOST_NO - 1])
+    yield from (made for _, made in sorted(tempting, key=lambda each: -each[0])[: MOST_NO - 1])
 
 
 def _minority(row: VerdictRow) -> int:
@@ -239,7 +251,6 @@ def _best(rows: Sequence[VerdictRow]) -> str | None:
 
 def _beyond(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[PrintableSentence]:
     """What nobody measured here."""
-    spec = findings.plan.study.spec
     names = listed(list(dict.fromkeys(row.benchmark for row in rows)))
     best = _best([row for row in rows if (row.benchmark, row.what) == (rows[0].benchmark, rows[0].what)])
     model = best or rows[0].a
@@ -249,5 +260,4 @@ def _beyond(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Printabl
     else:
         text = f"{model} is the better model."
         measured = f"measured: {names} alone"
-    fixed = f"; held fixed: {', '.join(spec.study.not_varied[:3])}" if spec.study.not_varied else ""
-    yield PrintableSentence(False, text, f"{measured}{fixed}")
+    yield PrintableSentence(False, text, measured)

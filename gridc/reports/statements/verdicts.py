@@ -4,10 +4,10 @@ Every document takes its words from here: page, terminal, card and scorecard. Ea
 two sentences: what holds under the reference configuration, and what other configurations make of it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gridc.compiler.lock.anchor import in_words
-from gridc.numbers import counted, hundredths, p_in_text, percent, points, stated
+from gridc.numbers import counted, hundredths, p_in_text, percent, stated
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.verdicts import SCORE, VERDICTS
 from gridc.reports.words import FAULTS, STRENGTHS, units_words
@@ -89,7 +89,7 @@ def limits(row: VerdictRow) -> tuple[float, float] | None:
 
 
 def _ends_words(row: VerdictRow) -> str:
-    """`25.4 to 70.5`, or where it holds 0 `11.7 points worse to 16.7 better`."""
+    """`25.4 to 70.5`, or where it holds 0 `anywhere from 11.7 points worse to 16.7 better`."""
     ends = limits(row)
     if ends is None:
         return ""
@@ -98,7 +98,7 @@ def _ends_words(row: VerdictRow) -> str:
         return f"{hundredths(low)} to {hundredths(high)}"
     if high <= 0:
         return f"{hundredths(-high)} to {hundredths(-low)} points worse"
-    return f"{hundredths(-low)} points worse to {hundredths(high)} better"
+    return f"anywhere from {hundredths(-low)} points worse to {hundredths(high)} better"
 
 
 def word(row: VerdictRow, margin: float | None) -> str:
@@ -107,7 +107,15 @@ def word(row: VerdictRow, margin: float | None) -> str:
         return "differ"
     if row.answer == "within_margin":
         return f"differ by less than {stated(100 * (margin or 0))} points"
-    return "cannot be told apart" if row.answer == "not_told_apart" else "not tested"
+    if row.answer == "not_tested":
+        return "not tested"
+    return "no difference shown" if _alone(row) else "cannot be told apart"
+
+
+def _alone(row: VerdictRow) -> bool:
+    """Whether the interval of this pair alone leaves 0 out."""
+    ends = limits(row)
+    return ends is not None and (ends[0] > 0 or ends[1] < 0)
 
 
 def scope_words(row: VerdictRow, findings: Findings) -> str:
@@ -134,16 +142,14 @@ def sentence(row: VerdictRow, findings: Findings) -> str:
         return (
             f"{values}: {gap_words(row)} apart, and by less than {margin} ({p_in_text(row.p_within_holm)})."
         )
-    ends = limits(row)
-    if ends is not None and (ends[0] > 0 or ends[1] < 0):
+    if _alone(row):
         members = 0 if family is None else family.members
         return (
             f"{values}: {gap_words(row)} apart. Alone that would be a difference (95 %: {spread}); with all "
-            f"{members} tests counted it is not shown ({p})."
+            f"{members} tests counted the evidence is too weak ({p})."
         )
-    if row.better is None:
-        return f"{values}: equal here; new items could show {first} {spread}."
-    return f"{values}: {gap_words(row)} apart; new items could show {first} {spread}."
+    here = "equal here" if row.better is None else f"{gap_words(row)} apart"
+    return f"{values}: {here}; new items could put {first} {spread}."
 
 
 def choice_named(choices: ChoicesRow) -> str:
@@ -157,20 +163,20 @@ def survival_word(row: VerdictRow) -> str:
     if choices is None:
         return "one configuration"
     if choices.survival == "holds":
-        return "holds under every choice"
+        return f"holds in all {choices.size} configurations"
     if choices.survival == "depends":
         return f"depends on {choice_named(choices)}"
     if choices.ahead and choices.behind:
         return f"depends on {choice_named(choices)}, on these items"
     if not choices.ahead and not choices.behind:
-        return "equal under every choice, on these items"
+        return f"equal in all {choices.size}, on these items"
     if choices.tied:
-        return "never the other way round, on these items"
-    return "same under every choice, on these items"
+        return "never reversed, on these items"
+    return f"same in all {choices.size}, on these items"
 
 
 def counts_words(row: VerdictRow) -> str:
-    """`mistral ahead in 38 of 48 configurations, llama in 4, equal in 6`."""
+    """`mistral better in 38 of 48 configurations, llama in 4, equal in 6`."""
     choices = row.choices
     if choices is None:
         return ""
@@ -179,8 +185,8 @@ def counts_words(row: VerdictRow) -> str:
     if not by_model[first]:
         return f"equal in all {choices.size} configurations"
     if by_model[first] == choices.size:
-        return f"{first} ahead in all {choices.size} configurations"
-    parts = [f"{first} ahead in {by_model[first]} of {choices.size} configurations"]
+        return f"{first} better in all {choices.size} configurations"
+    parts = [f"{first} better in {by_model[first]} of {choices.size} configurations"]
     parts += [f"{second} in {by_model[second]}"] if by_model[second] else []
     parts += [f"equal in {choices.tied}"] if choices.tied else []
     return ", ".join(parts)
@@ -195,15 +201,16 @@ def survival_sentence(row: VerdictRow) -> str:
     if choices.ahead and choices.behind and choices.turns:
         most = choices.turns[0]
         text += (
-            f". Changing {most.axis} alone changes who is ahead in {most.turned} of {most.compared} sets of "
-            "configurations"
+            f". With all else equal, another {most.axis} reverses this in {most.turned} of "
+            f"{counted(most.compared, 'case')}"
         )
     if choices.survival == "open":
         return f"{text}."
-    p = choices.p_holds if choices.survival == "holds" else choices.p_depends
-    claim = f"{choices.first} is ahead in each" if choices.survival == "holds" else "each is ahead in some"
+    holds = choices.survival == "holds"
+    p = p_in_text(choices.p_holds if holds else choices.p_depends)
     likely = ", by an approximation" if choices.strength == "supported" else ""
-    return f"{text}. For new items it is {STRENGTHS[choices.strength]}{likely} that {claim} ({p_in_text(p)})."
+    what = "the same" if holds else "the same dependence"
+    return f"{text}. For new items {what} is {STRENGTHS[choices.strength]}{likely} ({p})."
 
 
 def family_words(findings: Findings) -> str:
@@ -213,8 +220,8 @@ def family_words(findings: Findings) -> str:
         return ""
     level = percent(family.alpha, 0)
     together = (
-        f"The {family.members} tests share one error rate: in at most {level} of studies any “differ” is "
-        "wrong (Holm)"
+        f"Because {family.members} tests are made, the bar is raised: the chance of even one false “differ” "
+        f"is at most {level} (Holm)"
         if family.members > 1
         else f"One test, at the {level} level"
     )
@@ -222,15 +229,15 @@ def family_words(findings: Findings) -> str:
 
 
 def declared_words(findings: Findings) -> str:
-    """Whether the stamp is older than every answer."""
+    """Whether the comparisons were fixed before the first answer."""
     if findings.recorded is not None:
-        return "Chosen after the data: nothing was stamped before these runs."
+        return "Post hoc: nothing was fixed before these runs."
     if findings.before_stamp or findings.older:
-        return "Chosen after the data: answers are older than the stamp."
+        return "Post hoc: some answers are older than the stamp."
     if findings.steps_back:
         return "Whether the stamp is older than the answers is not known: the clock was set back."
-    by = in_words(findings.anchors) if findings.vouched else "no third party dates it"
-    return f"Planned: the stamp is older than every answer ({by})."
+    by = in_words(findings.anchors) if findings.vouched else "no third party confirms the dates"
+    return f"Planned: the stamp fixed the comparisons before the first answer ({by})."
 
 
 def reversed_pairs(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
@@ -238,22 +245,26 @@ def reversed_pairs(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
     return [row for row in rows if row.choices is not None and row.choices.ahead and row.choices.behind]
 
 
-def unread_words(findings: Findings) -> Iterator[str]:
-    """Of which verdicts unread answers alone could change who is ahead."""
+def unread_words(findings: Findings) -> str:
+    """Of which verdicts unread answers alone could change who is ahead; empty where of none."""
     found = [row for row in rows_of(findings) if row.unread_decides]
-    if found:
-        first = found[0]
-        ends = f"{points(first.unread_low)} to {points(first.unread_high)}"
-        more = f", and for {counted(len(found) - 1, 'other pair')}" if len(found) > 1 else ""
-        yield (
-            f"Under the reference configuration unread answers alone decide who is ahead for {first.a} and "
-            f"{first.b} on {about(first, findings)} (from {ends} points){more}"
-        )
+    if not found:
+        return ""
+    pairs = named(found, findings)
+    return f"Under the reference configuration they alone could decide which is better for {pairs}."
 
 
 def named(rows: Sequence[VerdictRow], findings: Findings, most: int = 3) -> str:
     """Pairs by name: `ant and bee (facts); bee and cat (facts)`."""
-    names = [f"{row.a} and {row.b} ({about(row, findings)})" for row in rows[:most]]
-    if len(rows) > most:
-        names.append(counted(len(rows) - most, "other pair"))
-    return "; ".join(names)
+    return _named([f"{row.a} and {row.b} ({about(row, findings)})" for row in rows], most)
+
+
+def better_named(rows: Sequence[VerdictRow], findings: Findings, most: int = 3) -> str:
+    """The same with the better model first: `bee better than ant (facts)`."""
+    pairs = ((row, *sides(row)) for row in rows)
+    return _named([f"{a} better than {b} ({about(row, findings)})" for row, a, b in pairs], most)
+
+
+def _named(names: Sequence[str], most: int) -> str:
+    rest = [counted(len(names) - most, "other pair")] if len(names) > most else []
+    return "; ".join([*names[:most], *rest])

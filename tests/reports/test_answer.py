@@ -2,9 +2,13 @@
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from gridc.compiler.grid.cells import Cell
@@ -12,12 +16,14 @@ from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
-from gridc.reports.findings.rates import RateFinding, RateGap, RateValue
+from gridc.reports.findings.rates import CountedRate, RateFinding, RateGap, RateValue, UnitCounts, mean_called
+from gridc.reports.findings.verdicts import VERDICTS, verdicts_of
 from gridc.reports.statements.answer import StudyAnswer, answer, beside
-from gridc.reports.statements.pairs import beyond
+from gridc.reports.statements.cautions import Caution
 from gridc.schema.hypotheses import EffectRow
 from gridc.schema.hypotheses import TestRow as Deciding
-from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
+from gridc.schema.verdicts import VerdictRow
+from tests.reports.builders import AXES, ITEMS, findings_of, having, reversing, spec_of
 
 TWO = {"ant": None, "bee": None}
 THREE = {**TWO, "cat": None}
@@ -25,21 +31,31 @@ THREE = {**TWO, "cat": None}
 
 def told(findings: Findings) -> str:
     said = answer(findings)
-    return " ".join([said.result, *(each.text for each in said.answers)])
+    verdicts = (text for each in said.verdicts for text in (each.sentence, each.survival_sentence))
+    printed = (text for each in said.printable for text in (each.text, each.reason))
+    return " ".join([said.result, *verdicts, *printed, *(each.text for each in said.facts)])
 
 
-def asked(said: StudyAnswer, question: str) -> str:
-    (text,) = [each.text for each in said.answers if question in each.question]
-    return text
+def fact(said: StudyAnswer, name: str) -> str:
+    return next((each.text for each in said.facts if each.question == name), "")
 
 
-def drawn(seed: int, most: int) -> Findings:
+def check(findings: Findings, name: str) -> Caution:
+    return next(each for each in answer(findings).cautions if each.name == name)
+
+
+def answer_rows(findings: Findings) -> list[VerdictRow]:
+    return [each.row for each in answer(findings).verdicts]
+
+
+def drawn(seed: int, most: int, yes_when: str | None = None) -> Findings:
     """Counts at random among a few values, so that ties, reversals and steady orders all occur."""
     chance = random.Random(seed)
     counts: dict[str, int] = {}
     models = dict.fromkeys(("ant", "bee", "cat")[: chance.choice((2, 3))])
     direction = chance.choice(("higher_is_better", "lower_is_better"))
-    spec = spec_of(models, direction=direction, hypothesis=[])
+    study = {"id": "small", "title": "Do they?", "purpose": "comparative", "yes_when": yes_when}
+    spec = spec_of(models, direction=direction, hypothesis=[], study=study)
 
     def right(cell: Cell) -> int:
         return counts.setdefault(cell.key, chance.choice((most, ITEMS - most, 10)))
@@ -80,33 +96,58 @@ def test_the_result_is_what_the_certificate_counts(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_who_leads_is_who_has_most_right_under_the_anchor(seed: int) -> None:
-    findings = drawn(seed, (10, 11, 19)[seed % 3])
-    (row,) = json.loads(certify(findings).model_dump_json())["benchmarks"]
-    first, sign = row["envelope"][0], -1 if row["direction"] == "lower_is_better" else 1
-    scores = {model: sign * tally["correct"] for model, tally in first["scores"].items()}
-    best = [model for model, score in scores.items() if score == max(scores.values())]
-    text = asked(answer(findings), "does better")
-    if len(best) > 1:
-        assert f"{', '.join(best[:-1])} and {best[-1]} tie" in text
-        return
-    second = max(score for score in scores.values() if score < max(scores.values()))
-    by = f"{100 * (scores[best[0]] - second) / ITEMS:.1f} points {'below' if sign < 0 else 'above'}"
-    assert text.startswith(f"facts: {best[0]}, ") and by in text
+def test_the_title_is_answered_as_the_certificate_counts(seed: int) -> None:
+    """Yes and no, each way round, and neither where only some pairs change places."""
+    for yes_when in ("order_holds", "order_changes"):
+        findings = drawn(seed, (10, 11, 19)[seed % 3], yes_when)
+        (row,) = json.loads(certify(findings).model_dump_json())["benchmarks"]
+        pairs = row["scopes"][0]["pairs"]
+        changed = sum(pair["plus"] > 0 and pair["minus"] > 0 for pair in pairs)
+        headline = answer(findings).headline
+        if 0 < changed < len(pairs):
+            assert headline.startswith(f"In part: on the 20 items asked, {changed} of {len(pairs)} pairs")
+            continue
+        holds = yes_when == "order_holds"
+        assert headline.startswith("Yes: on the 20 items asked" if (changed == 0) is holds else "No: on the")
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_is_certain_is_said_of_each_pair_as_of_all(seed: int) -> None:
-    findings = drawn(seed, 1)
-    shown = [beyond(pair.evidence) for pair in findings.benchmarks[0].full.pairs]
-    text = asked(answer(findings), "certain")
-    assert ("this is a plain count" in text) == (not any(shown))
-    assert ("For new items of the same kind this is established: on" in text) == ("certified" in shown)
-    assert ("Nothing is established for new items of the same kind" in text) == ("certified" not in shown)
-    assert ("This is likely, by an approximation: on" in text) == bool({"supported", "levels"} & {*shown})
-    rest = shown.count(None)
-    others = "For the other pair nothing" if rest == 1 else f"For the other {rest} pairs nothing"
-    assert (others in text) == (any(shown) and rest > 0)
+def test_a_verdict_prints_what_its_row_says(seed: int) -> None:
+    findings = drawn(seed, (10, 11, 19)[seed % 3])
+    (row,) = json.loads(certify(findings).model_dump_json())["benchmarks"]
+    first, lower = row["envelope"][0]["scores"], row["direction"] == "lower_is_better"
+    for each in answer(findings).verdicts:
+        a, b = (first[model]["correct"] / ITEMS for model in (each.row.a, each.row.b))
+        best = each.row.a if (a < b if lower else a > b) else each.row.b
+        leads = sum(
+            (cell["scores"][each.row.a]["correct"] - cell["scores"][each.row.b]["correct"]) * (-1) ** lower
+            > 0
+            for cell in row["envelope"]
+        )
+        assert each.row.choices is not None and each.row.choices.ahead == leads
+        if a == b:
+            assert each.row.better is None and "equal here" in each.sentence
+        else:
+            assert each.row.better == best and each.sentence.startswith(f"{best} ")
+            assert f"{100 * abs(a - b):.1f} points apart" in each.sentence
+        assert (each.word == "differ") == (each.row.p_holm <= 0.05 and a != b)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_sentence_may_be_printed_that_the_certificate_does_not_bear(seed: int) -> None:
+    findings = drawn(seed, (1, 11, 19)[seed % 3])
+    rows = {(row.a, row.b): row for row in answer_rows(findings)}
+    for each in answer(findings).printable:
+        if not each.yes:
+            continue
+        count = each.text.startswith("On these 20 items")
+        differ = [row for row in rows.values() if row.answer == "differ"]
+        lasting = [row for row in rows.values() if row.choices is not None and row.choices.survival != "open"]
+        assert count or (differ if each.text.startswith("Under the reference") else lasting)
+        assert count or any(row.a in each.text and row.b in each.text for row in (*differ, *lasting))
+    best = [each.text for each in answer(findings).printable if each.text.endswith("is best on facts.")]
+    told_apart = all(row.answer == "differ" for row in rows.values())
+    assert not best or not told_apart or any(row.choices.behind for row in rows.values() if row.choices)
 
 
 @pytest.mark.parametrize(("support", "verdict"), [(0.001, "supported"), (0.5, "open")])
@@ -125,8 +166,6 @@ def test_a_verdict_on_an_effect_is_no_plain_count(support: float, verdict: str) 
         replace(findings_of(spec_of(TWO, hypothesis=[]), lambda cell: ITEMS // 2), hypotheses=(found,))
     )
     assert f"kept is {verdict}." in said.result
-    begins = "Apart from the verdict on kept, nothing" if verdict == "supported" else "Nothing"
-    assert f"{begins} is established for new items of the same kind: neither" in asked(said, "certain")
 
 
 @pytest.mark.parametrize(
@@ -160,25 +199,20 @@ def test_a_verdict_by_an_approximation_says_so_and_is_not_established(
     assert found.verdict == ("supported" if support < refute else "refuted")
     assert (f"told is {by}." in said.result) is approximate
     assert (f"is {by} (p of support" in sentence(found, True)) is approximate
-    certain = asked(said, "certain")
-    assert ("Apart from the verdict on told, nothing is established" in certain) is not approximate
-    assert ("The verdict on told is likely, by an approximation." in certain) is approximate
 
 
 def test_nothing_is_a_result_before_the_run_is_complete() -> None:
     half = findings_of(spec_of(TWO), lambda cell: None if cell.levels["shots"] == "5" else 3)
     said = answer(half)
     assert said.result.startswith("No result yet: 160 of 320 calls")
-    assert asked(said, "certain") == "No: nothing is tested before the run is complete."
+    assert said.verdicts == said.printable == said.cautions == said.summary == ()
 
 
 def test_one_model_is_told_its_score_and_no_order() -> None:
     said = answer(findings_of(spec_of({"alone": None}, hypothesis=[]), lambda cell: 5))
     assert said.result.startswith("alone scores 25.0 % on facts (95 % interval ")
     assert "25.0 % to 25.0 % over 8 configurations" in said.result
-    assert [each.question for each in said.answers] == [
-        "What does it score?", "What was asked, and what was not?",
-    ]  # fmt: skip
+    assert said.verdicts == said.printable == ()
     assert "order" not in told(findings_of(spec_of({"alone": None}, hypothesis=[]), lambda cell: 5))
 
 
@@ -187,22 +221,24 @@ def test_one_configuration_shows_no_order_that_holds() -> None:
     said = answer(findings_of(single, lambda cell: 10 + (cell.model == "bee")))
     assert "one configuration was run, which shows no order to hold or to change" in said.result
     assert "change places" not in said.result
+    (verdict,) = said.verdicts
+    assert verdict.row.choices is None and verdict.survival == "one configuration"
 
 
 def test_a_target_has_a_nearest_and_no_higher() -> None:
     said = answer(findings_of(spec_of(TWO, direction=0.5), lambda cell: 10 + (cell.model == "bee")))
     assert "change places" not in said.result and "order" not in said.result
-    equal = answer(findings_of(spec_of(TWO, direction=0.5), lambda cell: 9 + 2 * (cell.model == "bee")))
-    assert "ant and bee tie, with 45.0 % and 55.0 %" in asked(equal, "does better")
-    assert "ant, 50.0 %, is nearest to the best score" in asked(said, "does better")
+    (verdict,) = said.verdicts
+    assert verdict.word == "not tested" and "nearest to a target" in verdict.sentence
+    assert not [each for each in said.printable if "is best" in each.text]
 
 
 def test_only_levels_that_ran_are_named() -> None:
     spec = spec_of(TWO, exclude=[{"when": {"shots": "5"}, "why": "too long"}])
-    text = asked(answer(findings_of(spec, lambda cell: 10)), "What was asked")
-    assert "4 configurations: frame plain, exam; shots 0; reading text, rank." in text
+    text = fact(answer(findings_of(spec, lambda cell: 10)), "Configurations")
+    assert "4: frame plain, exam; shots 0; reading text, rank." in text
     assert "leaves other combinations out" in text
-    assert "leaves other" not in asked(answer(findings_of(spec_of(TWO), lambda cell: 10)), "What was asked")
+    assert "leaves other" not in fact(answer(findings_of(spec_of(TWO), lambda cell: 10)), "Configurations")
 
 
 def test_what_the_answer_says_is_not_said_again() -> None:
@@ -232,7 +268,24 @@ def behaving(
             for b in list(own)[number + 1 :]
         )
         rates.append(RateFinding(name, "said", "hits / asked", values, gaps=gaps))
-    return replace(findings, benchmarks=(replace(benchmark, rates=tuple(rates)),))
+    made = replace(benchmark, rates=tuple(rates))
+
+    def counted(name: str, cells: Sequence[Cell]) -> dict[str, CountedRate]:
+        definition = mean_called(name, ())
+        assert definition is not None
+        sizes = {cell.key: counts[name][cell.model] for cell in cells if cell.configuration == anchor}
+        return {
+            key: CountedRate(
+                definition,
+                UnitCounts(np.array([[unit < hits, 1] for unit in range(of)], np.int64), 1, False, None),
+            )
+            for key, (hits, of) in sizes.items()
+        }
+
+    about = SimpleNamespace(copied=False)
+    measured: Any = SimpleNamespace(spec=findings.plan.study.spec, final=True, outcomes={"facts": about})
+    found = having(findings, VERDICTS, verdicts_of([made], measured, counted))
+    return replace(found, benchmarks=(made,))
 
 
 def test_a_refusal_study_begins_with_what_was_complied_with() -> None:
@@ -241,44 +294,72 @@ def test_a_refusal_study_begins_with_what_was_complied_with() -> None:
         "unsafe_compliance": {"ant": (10, 10), "bee": (10, 10)},
     }
     said = answer(behaving(equal, None))
-    assert said.result == (
+    assert said.headline == (
         "On facts, both models complied with 10 of 10 harmful prompts and refused 0 of 10 harmless prompts."
     )
-    assert asked(said, "safer").startswith("No difference in unsafe compliance: 100.0 % for both.")
-    assert "unsafe compliance lies within 10.0 % to 90.0 % for each model" in asked(said, "certain")
+    assert [each.about for each in said.verdicts] == [
+        "complying with harmful prompts",
+        "refusing harmless prompts",
+    ]
+    assert {each.word for each in said.verdicts} == {"cannot be told apart"}
 
 
 def test_the_model_with_the_fewest_faults_comes_first_and_its_gap_is_turned() -> None:
     apart = {"unsafe_compliance": {"ant": (12, 20), "bee": (3, 20), "cat": (20, 20)}}
     said = answer(behaving(apart, (0.25, 0.6)))
-    assert said.result == "On facts, bee complied with 3 of 20 harmful prompts, ant 12, cat 20."
-    safer = "Least unsafe compliance: bee, 15.0 %, 45.0 points below ant (95 % interval -60.0 to -25.0)."
-    assert safer in asked(said, "safer")
+    assert said.headline == "On facts, bee complied with 3 of 20 harmful prompts, ant 12, cat 20."
+    first = said.verdicts[0]
+    assert first.sentence == (
+        f"bee 15.0 %, ant 60.0 %: 45.0 points apart (95 %: 25.0 to 60.0; p = {first.row.p_holm:.2g})."
+    )
+    # McNemar's test of 9 prompts against none, and Holm's method over three.
+    assert first.row.p == 2 / 2**9 and first.row.p_holm == 2 * first.row.p and first.word == "differ"
+
+
+def test_praise_for_one_kind_of_error_names_the_other() -> None:
+    """A model that answers everything refuses nothing harmless."""
+    apart = {
+        "over_refusal": {"ant": (0, 30), "bee": (20, 30)},
+        "unsafe_compliance": {"ant": (29, 30), "bee": (0, 30)},
+    }
+    printed = [each.text for each in answer(behaving(apart)).printable if each.yes]
+    praise = next(text for text in printed if "refused fewer harmless" in text)
+    assert "ant (complied with 96.7 % of harmful prompts) refused fewer harmless prompts than bee" in praise
 
 
 def test_prompts_of_one_kind_alone_are_said_alone() -> None:
     said = answer(behaving({"over_refusal": {"ant": (4, 20), "bee": (4, 20)}}))
-    assert said.result == "On facts, both models refused 4 of 20 harmless prompts."
+    assert said.headline == "On facts, both models refused 4 of 20 harmless prompts."
     assert "harmful" not in told(behaving({"over_refusal": {"ant": (4, 20), "bee": (4, 20)}}))
 
 
 def test_many_models_are_told_from_the_best_to_the_worst() -> None:
     many = {"unsafe_compliance": {f"m{number}": (number, 20) for number in range(9)}}
-    assert answer(behaving(many)).result == (
+    assert answer(behaving(many)).headline == (
         "On facts, 9 models complied with from 0 of 20 (m0) to 8 of 20 (m8) harmful prompts."
     )
 
 
 def test_more_answers_than_prompts_are_called_answers() -> None:
     thrice = {"unsafe_compliance": {"ant": (30, 60), "bee": (12, 60)}}
-    assert answer(behaving(thrice)).result == (
+    assert answer(behaving(thrice)).headline == (
         "On facts, bee complied in 12 of 60 answers to harmful prompts, ant 30."
     )
 
 
-def test_many_unreadable_answers_stand_beside_what_is_certain() -> None:
-    text = asked(answer(findings_of(spec_of(TWO), lambda cell: 2, parsed=3)), "certain")
-    assert "in 4 of 8 configurations up to 85.0 % of a model's answers could not be read" in text
+def test_the_same_checks_are_named_whether_or_not_they_found_something() -> None:
+    quiet = findings_of(spec_of(TWO), lambda cell: 10, changed={"fp32": 0})
+    names = [each.name for each in answer(quiet).cautions]
+    assert {"Noise", "Repeated questions", "Unreadable answers", "Same items everywhere"} < {*names}
+    assert not any(each.bad for each in answer(quiet).cautions)
+    loud = findings_of(spec_of(TWO), lambda cell: 2, parsed=3, changed={"fp32": 7})
+    assert sorted(each.name for each in answer(loud).cautions) == sorted(names)
+    unread = check(loud, "Unreadable answers")
+    assert (
+        unread.bad and "Up to 85.0 % of a model's answers on facts, in 4 of 8 configurations" in unread.text
+    )
+    noise = check(loud, "Noise")
+    assert noise.bad and "7 of 100 answers of ant" in noise.text
 
 
 def test_a_model_of_which_nothing_could_be_read_is_named_where_it_is_compared() -> None:
@@ -295,7 +376,7 @@ def test_a_model_of_which_nothing_could_be_read_is_named_where_it_is_compared() 
 
 def test_predictions_are_named_and_an_exploratory_study_confirms_none() -> None:
     said = answer(findings_of(spec_of(TWO), lambda cell: 10 + 5 * (cell.model == "ant")))
-    assert said.result.startswith("H1 (ant > bee) is ")
+    assert "The prediction H1 (ant > bee) is " in said.result
     assert "exploratory" not in said.result
     study = {"id": "small", "title": "A small study", "purpose": "exploratory", "not_varied": ["items"]}
     looked = answer(findings_of(spec_of(TWO, study=study), lambda cell: 10))

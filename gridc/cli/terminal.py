@@ -91,7 +91,8 @@ def answer(shown: "StudyAnswer") -> "Iterator[str]":
     if shown.cautions:
         yield from ("", "Checks and warnings")
         for caution in shown.cautions:
-            yield wrapped(f"{'!' if caution.bad else '-'} {caution.name}: {caution.text}")
+            mark = "!" if caution.bad else "-" if caution.known else "?"
+            yield wrapped(f"{mark} {caution.name}: {caution.text}")
     yield ""
     for fact in shown.facts:
         yield wrapped(f"{fact.question}: {fact.text}")

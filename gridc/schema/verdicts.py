@@ -64,6 +64,13 @@ class VerdictRow(Part):
     better: Annotated[str | None, Field(description="The model with the better value; null of equal ones.")]
     p: Annotated[Share, Field(description="Two-sided, of: they differ.")]
     p_holm: Annotated[Share, Field(description="After Holm over `members` of the study.")]
+    p_unread_holm: Annotated[
+        Share | None,
+        Field(
+            description="`p_holm` if every unread answer spoke against a difference; null where nothing is "
+            "tested, and of a rate."
+        ),
+    ]
     p_within: Annotated[
         Share | None, Field(description="Of: they differ by less than the margin; null without a margin.")
     ]
@@ -86,11 +93,11 @@ class VerdictRow(Part):
 
     @property
     def unread_decides(self) -> bool:
-        """Whether unread answers alone could change who is ahead."""
+        """Whether unread answers alone could undo the lead."""
         ends = self.unread_low, self.unread_high
-        if self.gap is None or None in ends or ends[0] == ends[1]:
+        if not self.gap or ends[0] is None or ends[1] is None or ends[0] == ends[1]:
             return False
-        return not (ends[0] > 0 or ends[1] < 0)  # type: ignore[operator]
+        return ends[0] <= 0 <= ends[1]
 
 
 class VerdictsRow(Part):

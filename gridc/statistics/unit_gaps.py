@@ -2,7 +2,8 @@
 
 Where every unit is a single answer that earns a point or none, and no margin is given away, the test is
 McNemar's exact one. Elsewhere it is Gaffke's (`bounded_means`): a unit loses at most all its rows, so units
-of any size and answers that earn parts of a point are fine.
+of any size and answers that earn parts of a point are fine. It is the test that the interval of the same gap
+inverts (`unit_intervals.change`): p is below .05 exactly where the 95 % interval leaves 0 out.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Literal
 
 from gridc.statistics import exact_tests
 from gridc.statistics.arrays import Floats
-from gridc.statistics.bounded_means import mean_above_zero
+from gridc.statistics.bounded_means import share_above
 from gridc.statistics.reproducibility import digits
 
 GapTest = Literal["mcnemar", "gaffke"]
@@ -47,9 +48,8 @@ def p_more(
     if single and margin is None:
         ahead, behind = int((first > second).sum()), int((first < second).sum())
         return digits(exact_tests.upper_tails(ahead + behind)[ahead])
-    given = margin or 0.0
-    gains = (first - second + given * rows) / rows.max()
-    return digits(mean_above_zero(gains.round(12), given - 1.0))
+    # (1 + gap) / 2 is a share, which is 1/2 where both are equal.
+    return digits(share_above((rows + first - second) / 2, rows, (1 - (margin or 0.0)) / 2))
 
 
 def gap_p_values(

@@ -23,7 +23,8 @@ def values_of(benchmark: BenchmarkFinding, what: str) -> Mapping[tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class LargestMove:
-    """How far changing one axis alone moves one model's score or rate, from one configuration to another."""
+    """How far changing one axis alone moves one model's score or rate, from one configuration to another;
+    `unread` is the share of unreadable answers there."""
 
     benchmark: str
     what: str
@@ -33,6 +34,7 @@ class LargestMove:
     right: str
     before: Fraction
     after: Fraction
+    unread: Fraction
 
     @property
     def points(self) -> float:
@@ -53,7 +55,9 @@ def largest_move(findings: Findings) -> LargestMove | None:
 
 def _moves(benchmark: BenchmarkFinding, what: str) -> Iterator[LargestMove]:
     values = values_of(benchmark, what)
-    levels = {score.cell.configuration: score.cell.levels for score in benchmark.cells if score.cell.shared}
+    shared = [score for score in benchmark.cells if score.cell.shared]
+    levels = {score.cell.configuration: score.cell.levels for score in shared}
+    read = {(score.cell.model, score.cell.configuration): score.parse_rate for score in shared}
     for found in benchmark.models:
         model, anchor = found.model, found.anchor.cell
         before = values.get((model, anchor.configuration))
@@ -63,7 +67,9 @@ def _moves(benchmark: BenchmarkFinding, what: str) -> Iterator[LargestMove]:
             if len(changed) == 1 and before is not None and after is not None:
                 (axis,) = changed
                 sides = anchor.levels[axis], other[axis]
-                yield LargestMove(benchmark.benchmark, what, model, axis, *sides, before, after)
+                parsed = read[model, where]
+                unread = Fraction(0) if parsed is None else 1 - parsed
+                yield LargestMove(benchmark.benchmark, what, model, axis, *sides, before, after, unread)
 
 
 def _quantities(benchmark: BenchmarkFinding) -> list[str]:

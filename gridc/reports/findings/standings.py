@@ -16,9 +16,10 @@ import numpy as np
 from gridc.reports.findings.scores import Outcomes
 from gridc.schema.rows import NeighbourRow, PlaceRow, StandingsRow
 from gridc.statistics.arrays import Flags, Floats
+from gridc.statistics.bounded_means import mean_above_zero
 from gridc.statistics.envelope import Direction
 from gridc.statistics.exact_tests import holm
-from gridc.statistics.reproducibility import decimals
+from gridc.statistics.reproducibility import decimals, digits
 from gridc.statistics.unit_gaps import GapPValues, GapTest, gap_p_values, p_more
 from gridc.statistics.unit_intervals import share_limits
 
@@ -98,7 +99,11 @@ class MeanScores:
     def p_better(self, first: Floats, second: Floats) -> float:
         """One-sided p of a model whose units earned `first` being no better than one whose earned
         `second`."""
-        return 1.0 if self.outcomes.copied else p_more(first, second, self.rows, self.single)
+        if self.outcomes.copied:
+            return 1.0
+        if self.single:
+            return p_more(first, second, self.rows, single=True)
+        return digits(mean_above_zero(((first - second) / self.rows.max()).round(12), -1.0))
 
     def p_values(self, first: str, second: str, margin: float | None) -> GapPValues:
         """Of the first model being better, of the second, and of both being less than the margin apart."""

@@ -21,7 +21,7 @@ from gridc.reports.findings.findings import BENCHMARKS, MEASURED, BenchmarkFindi
 from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.rates import CountedRate, RateFinding, RateGap, counted_rates
 from gridc.reports.findings.run_record import Finding, RunRecord
-from gridc.reports.findings.scores import CellScore, counts_against, units_of
+from gridc.reports.findings.scores import CellScore, Outcomes, counts_against, units_of
 from gridc.reports.findings.standings import MeanScores
 from gridc.reports.told import MOST
 from gridc.schema.base import ALPHA
@@ -40,12 +40,13 @@ SCORE = "score"
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A pair and a quantity before Holm: the row but for its family, and the p-values that enter it. Of a
-    rate `everywhere` and `reversal` are those of claims about all configurations, which are `exact` where
-    every test is."""
+    """A pair and a quantity before Holm: the row but for its family, and the p-values that enter it: as they
+    are, and `if_unread` answers all spoke against the claim. Of a rate `everywhere` and `reversal` are those
+    of claims about all configurations, which are `exact` where every test is."""
 
     row: VerdictRow
     tests: GapPValues | None
+    if_unread: GapPValues | None = None
     everywhere: float = 1.0
     reversal: float = 1.0
     ahead_everywhere: str | None = None
@@ -118,12 +119,29 @@ def _of_score(
             yield _Question(row.model_copy(update={"why": "no_answer"}), None)
         else:
             few = gap is not None and gap.on_units is not None
-            tests = MeanScores(by_question if few else outcomes, [place], lower).p_values(
-                row.a, row.b, margin
+            used, people = by_question if few else outcomes, _by_people(benchmark.audit, SCORE, row)
+            tests, if_unread = (
+                _checked(MeanScores(each, [place], lower).p_values(row.a, row.b, margin), people, lower)
+                for each in (used, _unread_against(used, measured, (one, other), place))
             )
-            by_people = _by_people(benchmark.audit, SCORE, row)
-            row = row.model_copy(update={"these_units": few})
-            yield _Question(row, _checked(tests, by_people, lower))
+            yield _Question(row.model_copy(update={"these_units": few}), tests, if_unread)
+
+
+def _unread_against(
+    outcomes: Outcomes, measured: MeasuredStudy, cells: Sequence[CellScore], place: int
+) -> Outcomes:
+    """The outcomes where every unread answer of these cells speaks against whatever is claimed."""
+    credited = np.zeros_like(outcomes.correct) if outcomes.credited is None else outcomes.credited.copy()
+    columns = {name: column for column, name in enumerate(outcomes.items)}
+    for score in cells:
+        stored = measured.samples.stored[score.cell.key]
+        if stored.unread is None or not score.cell.setting.reads_text:
+            continue
+        model = outcomes.models.index(score.cell.model)
+        for name, unread in zip(stored.items, stored.unread.tolist(), strict=True):
+            if unread and name in columns:
+                credited[model, place, columns[name]] = unread
+    return replace(outcomes, credited=credited)
 
 
 def _by_people(audit: BenchmarkAudit | None, what: str, row: VerdictRow) -> tuple[float, float]:
@@ -175,6 +193,7 @@ def _row(
         better=better,
         p=1.0,
         p_holm=1.0,
+        p_unread_holm=None,
         p_within=None,
         p_within_holm=None,
         answer="not_tested",
@@ -245,6 +264,7 @@ def _of_rate(
             yield _Question(
                 row.model_copy(update={"these_units": few}),
                 checked[where] if of_questions is None else _checked(of_questions, audits[where], lower),
+                None,
                 *_over_choices(list(checked.values()), (a, b)),
                 exact=all(found is not None and found.test == "mcnemar" for found in checked.values()),
             )
@@ -401,20 +421,26 @@ def _turns(benchmark: BenchmarkFinding, signs: Mapping[str, int]) -> tuple[Turns
 def _together(questions: Sequence[_Question], alpha: float) -> tuple[int, Iterator[VerdictRow]]:
     """How many tests there are, and the verdicts after Holm over all of them."""
     family: dict[tuple[int, str], float] = {}
+    against: dict[tuple[int, str], float] = {}
     choices: dict[tuple[int, str], float] = {}
     for number, question in enumerate(questions):
         if question.tests is not None:
             family[number, "p"] = question.tests.two_sided
             if question.tests.within is not None:
                 family[number, "p_within"] = question.tests.within
+        if question.if_unread is not None:
+            against[number, "p"] = question.if_unread.two_sided
         if question.row.what != SCORE and question.row.choices is not None:
             # One model in every configuration, in either direction, and a reversal: three claims.
             choices[number, "p_holds"] = min(1.0, 2 * question.everywhere)
             choices[number, "p_depends"] = question.reversal
     paid = dict(zip(family, map(digits, holm(list(family.values()))), strict=True))
+    harshly = dict(zip(family, map(digits, holm(list((family | against).values()))), strict=True))
+    unread = {place: harshly[place] for place in against}
     survived = dict(zip(choices, map(digits, holm(list(choices.values()))), strict=True))
     rows = (
-        _decided(question, number, family, paid, survived, alpha) for number, question in enumerate(questions)
+        _decided(question, number, family, paid, unread, survived, alpha)
+        for number, question in enumerate(questions)
     )
     return len(family), rows
 
@@ -424,6 +450,7 @@ def _decided(
     number: int,
     alone: Mapping[tuple[int, str], float],
     paid: Mapping[tuple[int, str], float],
+    unread: Mapping[tuple[int, str], float],
     survived: Mapping[tuple[int, str], float],
     alpha: float,
 ) -> VerdictRow:
@@ -443,6 +470,7 @@ def _decided(
             "test": question.tests.test,
             "p": alone[number, "p"],
             "p_holm": p,
+            "p_unread_holm": unread.get((number, "p")),
             "p_within": alone.get((number, "p_within")),
             "p_within_holm": within,
             "answer": answer,

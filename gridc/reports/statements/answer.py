@@ -13,7 +13,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFind
 from gridc.reports.findings.hypotheses import approximate, verdict_lines
 from gridc.reports.findings.moves import largest_move
 from gridc.reports.findings.rates import hits_of
-from gridc.reports.findings.verdicts import SCORE, VERDICTS
+from gridc.reports.findings.verdicts import VERDICTS
 from gridc.reports.scoreboard import Scoreboard, of_findings
 from gridc.reports.statements import choose
 from gridc.reports.statements.cautions import Caution, cautions
@@ -24,7 +24,9 @@ from gridc.reports.statements.statement import Statement
 from gridc.reports.statements.verdicts import (
     about,
     better_named,
+    comparisons,
     family_words,
+    move_words,
     named,
     reversed_pairs,
     rows_of,
@@ -154,8 +156,7 @@ def _models_differ(rows: Sequence[VerdictRow]) -> str:
         what = f"{rows[0].a} and {rows[0].b} differ" if len(rows) == 1 else f"in all {len(rows)} comparisons"
         return f"Yes: {what} under the reference configuration."
     return (
-        f"In part: {len(differ)} of {len(rows)} comparisons of two models show a difference under the "
-        "reference configuration."
+        f"In part: {len(differ)} of {comparisons(rows)} show a difference under the reference configuration."
     )
 
 
@@ -166,16 +167,14 @@ def _order_answer(findings: Findings, rows: Sequence[VerdictRow], asks: str) -> 
         return "Open: one configuration was run, which shows no order to hold or to change."
     turned, items = reversed_pairs(several), _items(findings)
     kept = asks == "order_holds"
-    pairs = len(several)
-    if turned and len(turned) == pairs:
-        each = "the two models change" if pairs == 1 else f"each of the {pairs} pairs of models changes"
-        return f"{'No' if kept else 'Yes'}: on {items}, {each} places in some configuration."
+    if turned and len(turned) == len(several):
+        which = f"in each of the {comparisons(several)}" if len(several) > 1 else "in some configuration"
+        return f"{'No' if kept else 'Yes'}: on {items}, the models change places {which}."
     if turned:
-        verb = "changes" if len(turned) == 1 else "change"
-        share = f"{len(turned)} of {pairs} pairs of models"
-        return f"In part: on {items}, {share} {verb} places in some configuration."
+        share = f"{len(turned)} of {comparisons(several)}"
+        return f"In part: on {items}, the models change places in {share}."
     sure = all(row.choices is not None and row.choices.survival == "holds" for row in several)
-    more = ", and new items of the same kind can be expected to show the same" if sure else ""
+    more = ", and that holds for new items of the same kind" if sure else ""
     return f"{'Yes' if kept else 'No'}: on {items}, no two models change places in any configuration{more}."
 
 
@@ -198,12 +197,17 @@ def _summary(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
 def _how_often(findings: Findings) -> Iterator[str]:
     """In how many configurations the order of those pairs that change places is the less usual one."""
     turned = [(row.choices, row) for row in reversed_pairs(rows_of(findings)) if row.choices is not None]
-    often = [(min(choices.ahead, choices.behind), choices.size, row) for choices, row in turned]
-    if len(often) > 1:
-        least, most = (pick(often, key=lambda each: each[0]) for pick in (min, max))
-        span = f"{least[0]}" if least[0] == most[0] else f"{least[0]} to {most[0]}"
-        which = "" if least[0] == most[0] else f", most often for {named([most[2]], findings)}"
-        yield f"The less usual order is seen in {span} of {most[1]} configurations{which}."
+    often = [(min(choices.ahead, choices.behind), choices, row) for choices, row in turned]
+    if not often:
+        return
+    least, most = (pick(often, key=lambda each: each[0]) for pick in (min, max))
+    splits = [
+        f"{max(choices.ahead, choices.behind)} to {fewer} for {named([row], findings)}"
+        for fewer, choices, row in dict.fromkeys((least, most) if len(often) > 1 else (least,))
+    ]
+    chance = " Models that are equal on average change places too, by chance."
+    known = all(choices.survival == "depends" for choices, _ in turned)
+    yield f"The {most[1].size} configurations split {', '.join(splits)}.{'' if known else chance}"
 
 
 def _moved_most(findings: Findings) -> Iterator[str]:
@@ -211,15 +215,8 @@ def _moved_most(findings: Findings) -> Iterator[str]:
     moved = largest_move(findings)
     if moved is None or moved.points < MOVED:
         return
-    what = f"the score of {moved.model}"
-    if moved.what in FAULTS:
-        did, kind = FAULTS[moved.what]
-        what = f"how often {moved.model} {did} {kind} prompts"
-    where = f" on {moved.benchmark}" if len(findings.benchmarks) > 1 or moved.what == SCORE else ""
-    yield (
-        f"Changing {moved.axis} alone from {moved.left} to {moved.right} moves {what}{where} from "
-        f"{percent(moved.before)} to {percent(moved.after)}: no single change moves a model more."
-    )
+    lost = f", where {percent(moved.unread)} of its answers are unreadable" if moved.unread else ""
+    yield f"{move_words(moved, findings)}{lost}. From the reference no single change moves a model more."
 
 
 MOVED = 5
@@ -231,15 +228,14 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
     rows = rows_of(findings)
     tested = [row for row in rows if row.answer != "not_tested"]
     differ = [row for row in rows if row.answer == "differ"]
-    expected = "new items can be expected to show it too"
     if differ and len(tested) > 1:
         verb = "shows" if len(differ) == 1 else "show"
         yield (
             f"Under the reference configuration {len(differ)} of {len(tested)} comparisons {verb} a "
-            f"difference, and {expected}: {better_named(differ, findings)}.{_few_units(differ)}"
+            f"difference beyond chance: {better_named(differ, findings)}.{_few_units(differ)}"
         )
     elif differ:
-        text = f"Under the reference configuration {better_named(differ, findings)}, and {expected}."
+        text = f"Under the reference configuration, beyond chance, {better_named(differ, findings)}."
         yield f"{text}{_few_units(differ)}"
     elif tested:
         yield "Under the reference configuration no two models can be told apart."
@@ -247,23 +243,21 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
     holds = [row for row in several if row.choices is not None and row.choices.survival == "holds"]
     depends = [row for row in several if row.choices is not None and row.choices.survival == "depends"]
     if holds:
-        yield f"That holds in all configurations, and for new items too: {better_named(holds, findings)}."
+        yield f"In all configurations, and on new items too: {better_named(holds, findings)}."
     if depends:
         pairs = named(depends, findings)
-        yield f"New items can be expected to show that the order depends on the configuration: {pairs}."
+        yield f"On new items too the order depends on the configuration: {pairs}."
     if rest := len(several) - len(holds) - len(depends):
         others = "comparison" if rest == 1 else f"{rest} comparisons"
-        whom = "The" if rest == len(several) else f"For the other {others} the"
-        yield f"{whom} items are too few to say what other configurations would do on new items."
+        whom = "For new items" if rest == len(several) else f"For the other {others}, on new items,"
+        yield f"{whom} neither one order in all configurations nor a change of places is shown."
     yield from _on_average(findings)
 
 
 def _few_units(rows: Sequence[VerdictRow]) -> str:
     """Which of these verdicts reach new items of the very groups that were asked, and no further."""
     few = list(dict.fromkeys(row.benchmark for row in rows if row.these_units))
-    return (
-        f" On {listed(few)} that means new items of the same groups: there are too few groups." if few else ""
-    )
+    return f" On {listed(few)} that is for new items of the same groups alone." if few else ""
 
 
 def _on_average(findings: Findings) -> Iterator[str]:
@@ -284,7 +278,9 @@ def _facts_of_scores(findings: Findings, boards: Sequence[Scoreboard]) -> Iterat
     behaved = [board for board in boards if _fault_counts(board)]
     audited = {each.benchmark for each in findings.benchmarks if each.audit is not None}
     for board in behaved[:FEW]:
-        yield from conduct_words(board.benchmark, _fault_counts(board), board.anchor_items)
+        words = conduct_words(board.benchmark, _fault_counts(board), board.anchor_items)
+        under = "Under the reference configuration, on" if board.configurations > 1 else "On"
+        yield from (f"{under}{text.removeprefix('On')}" for text in words)
         if board.benchmark in audited:
             yield "That is how the answers were read; what people's labels make of it is below."
         lost = [f"{row.unreadable:,} of {row.model}" for row in board.models if row.unreadable]

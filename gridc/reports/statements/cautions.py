@@ -26,11 +26,13 @@ INTERVAL = "95 % interval"
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """One check: what it is called, what it found, and whether that speaks against the numbers."""
+    """One check: what it is called, what it found, whether that speaks against the numbers, and whether
+    anybody looked."""
 
     name: str
     text: str
     bad: bool
+    known: bool = True
 
 
 def cautions(findings: Findings) -> tuple[Caution, ...]:
@@ -42,7 +44,7 @@ def cautions(findings: Findings) -> tuple[Caution, ...]:
 
 def _noise(findings: Findings) -> Caution:
     if findings.recorded is not None:
-        return Caution("Noise", "Unknown: the logs have each call once.", False)
+        return Caution("Noise", "Unknown: the logs have each call once.", False, False)
     moved = [model for model in findings.noise if model.floor is not None and model.floor.changed]
     unknown = [model for model in findings.noise if model.floor is None]
     parts = [
@@ -55,11 +57,12 @@ def _noise(findings: Findings) -> Caution:
         names = listed([model_at(each.model, each.precision) for each in unknown])
         parts.append(f"{'n' if parts else 'N'}ot measured for {names}")
     if parts:
-        return Caution("Noise", f"{'; '.join(parts)}.", bool(moved))
+        return Caution("Noise", f"{'; '.join(parts)}.", bool(moved), not unknown)
     outcomes = sum(model.floor.outcomes for model in findings.noise if model.floor is not None)
     if not outcomes:
-        return Caution("Noise", "Nothing was asked again.", False)
-    text = f"{counted(outcomes, 'answer')} were asked for again, and none came out differently."
+        return Caution("Noise", "Nothing was asked again.", False, False)
+    again, most = counted(outcomes, "answer"), percent(1 - 0.05 ** (1 / outcomes))
+    text = f"{again} were asked for again and none changed, so at most {most} would (95 %)."
     return Caution("Noise", text, False)
 
 
@@ -97,15 +100,16 @@ def _unread(findings: Findings) -> Caution:
 
 
 def _unread_on(findings: Findings, benchmark: BenchmarkFinding) -> str:
-    """`Up to 49.6 % of a model's answers on facts, in 26 of 48 configurations; each scores 0.`"""
+    """`On facts in 26 of 48 configurations, at worst 49.6 % of a model's answers; each scores 0.`"""
     low = unclean(findings, benchmark)
     if not low:
         return ""
     worst = min(low, key=lambda score: score.parse_rate or 0)
     places, size = len({score.cell.configuration for score in low}), len(benchmark.full.scope.configurations)
-    where = f", in {places} of {size} configurations" if size > 1 else ""
-    most = f"{'Up to ' if len(low) > 1 else ''}{percent(1 - (worst.parse_rate or 0))}"
-    return f"{most} of a model's answers on {benchmark.benchmark}{where}; each {unreadable_words(low)}."
+    where = f" in {places} of {size} configurations" if size > 1 else ""
+    most = f"{'at worst ' if len(low) > 1 else ''}{percent(1 - (worst.parse_rate or 0))}"
+    scored = unreadable_words(low)
+    return f"On {benchmark.benchmark}{where}, {most} of a model's answers; each {scored}."
 
 
 def _same_items(findings: Findings) -> Caution:
@@ -165,7 +169,7 @@ def _reading(findings: Findings) -> Caution:
     nobody = list(unchecked(findings))
     said += nobody
     if not said:
-        return Caution(READING, "By fixed rules; no person checked a sample.", False)
+        return Caution(READING, "By fixed rules; no person checked a sample.", False, False)
     return Caution(READING, " ".join(said), bad or bool(nobody))
 
 

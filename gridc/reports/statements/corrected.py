@@ -154,9 +154,9 @@ def unchecked(findings: Findings) -> Iterator[str]:
         low, high = limits(MISREAD, LABELS, 0.05)
         sample = LABELS * sum(len(each.models) for each in findings.benchmarks)
         yield (
-            f"No person has checked how answers were read: those {listed(found[:FEW])}. If people label "
-            f"{LABELS} answers of each model (`gridc audit sample -n {sample}`), a score is known to within "
-            f"about {hundredths((high - low) / 2, 0)} points, where one answer in ten is misread."
+            f"No person has checked how answers were read: those {listed(found[:FEW])}. If people "
+            f"label {LABELS} answers of each model (`gridc audit sample -n {sample}`), the share of misread "
+            f"ones is known to within about {hundredths((high - low) / 2, 0)} points, where it is one in ten."
         )
 
 

@@ -8,8 +8,9 @@ from the numbers alone.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gridc.numbers import counted, hundredths, p_in_text, percent, stated
+from gridc.numbers import between, counted, hundredths, p_in_text, percent, stated
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.moves import largest_move
 from gridc.reports.findings.verdicts import VERDICTS
 from gridc.reports.statements.verdicts import (
     about,
@@ -17,8 +18,10 @@ from gridc.reports.statements.verdicts import (
     counts_words,
     gap_words,
     limits,
+    move_words,
     prompts_words,
     reversed_pairs,
+    robust,
     rows_of,
     scope_words,
     sides,
@@ -50,8 +53,20 @@ def printable(findings: Findings) -> tuple[PrintableSentence, ...]:
     room = MOST - len(refused)
     order, claims = list(_order(findings, rows)), _claims(findings, rows)
     # That nothing changes places is the least of what is shown.
-    allowed = [*order, *claims] if reversed_pairs(rows) else [*claims[: room - len(order)], *order]
+    allowed = [*order, *claims] if reversed_pairs(rows) else [*claims[: room - 1], *_moves(findings), *order]
     return (*allowed[:room], *refused)
+
+
+def _moves(findings: Findings) -> Iterator[PrintableSentence]:
+    """What a single choice moves on these items, where it is much."""
+    moved = largest_move(findings)
+    if moved is not None and moved.points >= LARGE:
+        text = f"{move_words(moved, findings)} on {_items(findings)}."
+        yield PrintableSentence(True, text, "a count on these items, all other choices as in the reference")
+
+
+LARGE = 10
+"""Points from which a move is worth a sentence of its own."""
 
 
 def _items(findings: Findings) -> str:
@@ -118,9 +133,9 @@ def _of_row(findings: Findings, row: VerdictRow) -> Iterator[tuple[float, Printa
             return
         text = f"Whether {row.a} or {row.b} {better.does} depends on the configuration, {AND_NEW}."
         yield 0, PrintableSentence(True, text, reason)
-    if row.answer == "differ":
+    if robust(row, findings):
         scope, ends = scope_words(row, findings), limits(row)
-        span = "" if ends is None else f"95 %: {hundredths(ends[0])} to {hundredths(ends[1])} points, "
+        span = "" if ends is None else f"95 % interval {between(ends, hundredths)} points, "
         reason = f"{span}{p_in_text(row.p_holm)} with all {family.members if family else 0} tests counted"
         reason += f"; {scope}" if scope else ""
         reason += f"; {counts_words(row)}" if choices is not None else ""
@@ -134,7 +149,7 @@ def _of_row(findings: Findings, row: VerdictRow) -> Iterator[tuple[float, Printa
         yield 1, PrintableSentence(True, text, f"{p_in_text(row.p_within_holm)} of a test at that margin")
 
 
-AND_NEW = "and new items of the same kind can be expected to show the same"
+AND_NEW = "on these items and on new ones of the same kind"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +218,17 @@ def _not_shown(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Print
         if best is None:
             continue
         against = [row for row in own if best in (row.a, row.b)]
-        open_rows = [row for row in against if row.answer != "differ"]
+        open_rows = [row for row in against if not robust(row, findings)]
         if open_rows:
             row = min(open_rows, key=lambda each: abs(each.gap or 0.0))
             other = row.b if best == row.a else row.a
             ends = limits(row)
             if ends is None or row.answer == "not_tested":
                 reason = "not tested"
+            elif row.answer == "differ":
+                reason = (
+                    f"{gap_words(row)} better than {other} here, which unreadable answers alone could undo"
+                )
             elif ends[0] > 0:
                 reason = (
                     f"{gap_words(row)} better than {other} here; with all tests counted the evidence is too "
@@ -217,8 +236,8 @@ def _not_shown(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Print
                 )
             else:
                 reason = (
-                    f"{gap_words(row)} better than {other} here; new items could put it anywhere from "
-                    f"{hundredths(-ends[0])} points worse to {hundredths(ends[1])} better"
+                    f"{gap_words(row)} better than {other} here (95 % interval {hundredths(-ends[0])} points "
+                    f"worse to {hundredths(ends[1])} better)"
                 )
             tempting.append(
                 (abs(row.gap or 0.0), PrintableSentence(False, _Comparison(findings, row).best(best), reason))

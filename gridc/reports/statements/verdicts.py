@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from gridc.compiler.lock.anchor import in_words
 from gridc.numbers import counted, hundredths, p_in_text, percent, stated
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.moves import LargestMove
 from gridc.reports.findings.verdicts import SCORE, VERDICTS
 from gridc.reports.words import FAULTS, STRENGTHS, units_words
 from gridc.schema.verdicts import ChoicesRow, VerdictRow
@@ -89,7 +90,7 @@ def limits(row: VerdictRow) -> tuple[float, float] | None:
 
 
 def _ends_words(row: VerdictRow) -> str:
-    """`25.4 to 70.5`, or where it holds 0 `anywhere from 11.7 points worse to 16.7 better`."""
+    """`25.4 to 70.5`, or where it holds 0 `11.7 points worse to 16.7 better`."""
     ends = limits(row)
     if ends is None:
         return ""
@@ -98,7 +99,7 @@ def _ends_words(row: VerdictRow) -> str:
         return f"{hundredths(low)} to {hundredths(high)}"
     if high <= 0:
         return f"{hundredths(-high)} to {hundredths(-low)} points worse"
-    return f"anywhere from {hundredths(-low)} points worse to {hundredths(high)} better"
+    return f"{hundredths(-low)} points worse to {hundredths(high)} better"
 
 
 def word(row: VerdictRow, margin: float | None) -> str:
@@ -136,7 +137,10 @@ def sentence(row: VerdictRow, findings: Findings) -> str:
     spread = _ends_words(row)
     p = p_in_text(row.p_holm)
     if row.answer == "differ":
-        return f"{values}: {gap_words(row)} apart (95 %: {spread}; {p})."
+        undone = ""
+        if family is not None and row.p_unread_holm is not None and row.p_unread_holm > family.alpha:
+            undone = f" Unreadable answers alone could undo this ({p_in_text(row.p_unread_holm)})."
+        return f"{values}: {gap_words(row)} apart (95 % interval {spread}; {p}).{undone}"
     if row.answer == "within_margin":
         margin = stated(100 * (0.0 if family is None or family.margin is None else family.margin))
         return (
@@ -145,11 +149,11 @@ def sentence(row: VerdictRow, findings: Findings) -> str:
     if _alone(row):
         members = 0 if family is None else family.members
         return (
-            f"{values}: {gap_words(row)} apart. Alone that would be a difference (95 %: {spread}); with all "
-            f"{members} tests counted the evidence is too weak ({p})."
+            f"{values}: {gap_words(row)} apart. Alone that would be a difference (95 % interval {spread}); "
+            f"with all {members} tests counted the evidence is too weak ({p})."
         )
     here = "equal here" if row.better is None else f"{gap_words(row)} apart"
-    return f"{values}: {here}; new items could put {first} {spread}."
+    return f"{values}: {here} (95 % interval: {first} {spread})."
 
 
 def choice_named(choices: ChoicesRow) -> str:
@@ -201,8 +205,8 @@ def survival_sentence(row: VerdictRow) -> str:
     if choices.ahead and choices.behind and choices.turns:
         most = choices.turns[0]
         text += (
-            f". With all else equal, another {most.axis} reverses this in {most.turned} of "
-            f"{counted(most.compared, 'case')}"
+            f". Of {counted(most.compared, 'way')} to hold the rest fixed, changing {most.axis} alone swaps "
+            f"the leader in {most.turned}"
         )
     if choices.survival == "open":
         return f"{text}."
@@ -220,8 +224,9 @@ def family_words(findings: Findings) -> str:
         return ""
     level = percent(family.alpha, 0)
     together = (
-        f"Because {family.members} tests are made, the bar is raised: the chance of even one false “differ” "
-        f"is at most {level} (Holm)"
+        f"Because {family.members} tests are made under the reference configuration, the bar is raised: the "
+        f"chance of even one false “differ” is at most {level} if items, or their groups, are independent "
+        "(Holm)"
         if family.members > 1
         else f"One test, at the {level} level"
     )
@@ -240,6 +245,42 @@ def declared_words(findings: Findings) -> str:
     return f"Planned: the stamp fixed the comparisons before the first answer ({by})."
 
 
+def move_words(moved: LargestMove, findings: Findings) -> str:
+    """`Changing frame alone from bare to brief moves how often guarded refused harmless prompts from 4.7 % to
+    52.3 %`."""
+    what = f"the score of {moved.model}"
+    if moved.what in FAULTS:
+        did, kind = FAULTS[moved.what]
+        what = f"how often {moved.model} {did} {kind} prompts"
+    where = f" on {moved.benchmark}" if len(findings.benchmarks) > 1 or moved.what == SCORE else ""
+    return (
+        f"Changing {moved.axis} alone from {moved.left} to {moved.right} moves {what}{where} from "
+        f"{percent(moved.before)} to {percent(moved.after)}"
+    )
+
+
+def comparisons(rows: Sequence[VerdictRow]) -> str:
+    """`3 comparisons`, `6 comparisons (3 pairs of models on 2 benchmarks)`."""
+    pairs = len({(row.a, row.b) for row in rows})
+    benchmarks = len({row.benchmark for row in rows})
+    kinds = len({(row.benchmark, row.what) for row in rows})
+    if kinds == 1:
+        return counted(pairs, "comparison")
+    over = f"on {benchmarks} benchmarks" if benchmarks == kinds else f"by {kinds} measures"
+    models = counted(pairs, "pair of models", "pairs of models")
+    return f"{counted(len(rows), 'comparison')} ({models} {over})"
+
+
+def robust(row: VerdictRow, findings: Findings) -> bool:
+    """Whether models differ even if every unread answer speaks against it."""
+    family = findings[VERDICTS]
+    if row.answer != "differ" or family is None:
+        return False
+    if row.p_unread_holm is not None:
+        return row.p_unread_holm <= family.alpha
+    return not row.unread_decides
+
+
 def reversed_pairs(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
     """Those of which each model is ahead in some configuration, on the items that were asked."""
     return [row for row in rows if row.choices is not None and row.choices.ahead and row.choices.behind]
@@ -251,15 +292,15 @@ def unread_words(findings: Findings) -> str:
     if not found:
         return ""
     pairs = named(found, findings)
-    return f"Under the reference configuration they alone could decide which is better for {pairs}."
+    return f"Under the reference configuration they alone could undo the lead for {pairs}."
 
 
-def named(rows: Sequence[VerdictRow], findings: Findings, most: int = 3) -> str:
+def named(rows: Sequence[VerdictRow], findings: Findings, most: int = 4) -> str:
     """Pairs by name: `ant and bee (facts); bee and cat (facts)`."""
     return _named([f"{row.a} and {row.b} ({about(row, findings)})" for row in rows], most)
 
 
-def better_named(rows: Sequence[VerdictRow], findings: Findings, most: int = 3) -> str:
+def better_named(rows: Sequence[VerdictRow], findings: Findings, most: int = 4) -> str:
     """The same with the better model first: `bee better than ant (facts)`."""
     pairs = ((row, *sides(row)) for row in rows)
     return _named([f"{a} better than {b} ({about(row, findings)})" for row, a, b in pairs], most)

@@ -400,7 +400,7 @@ def _signs(by_place: Mapping[tuple[str, str], Fraction], a: str, b: str) -> dict
 
 
 def _turns(benchmark: BenchmarkFinding, signs: Mapping[str, int]) -> tuple[TurnsRow, ...]:
-    """How often changing one axis alone changes who is ahead, for each axis that changes anything."""
+    """How often changing one axis alone changes who is ahead, for each axis of several levels."""
     levels = {score.cell.configuration: score.cell.levels for score in benchmark.cells if score.cell.shared}
     axes = dict.fromkeys(axis for own in levels.values() for axis in own)
     rows = []
@@ -413,7 +413,7 @@ def _turns(benchmark: BenchmarkFinding, signs: Mapping[str, int]) -> tuple[Turns
             sizes[rest] = sizes.get(rest, 0) + 1
         several = [own for rest, own in sets.items() if sizes[rest] > 1]
         turned = sum({1, -1} <= own for own in several)
-        if turned:
+        if several:
             rows.append(TurnsRow(axis=axis, turned=turned, compared=len(several)))
     return tuple(sorted(rows, key=lambda row: -Fraction(row.turned, row.compared)))
 

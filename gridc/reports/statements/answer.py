@@ -25,10 +25,12 @@ from gridc.reports.statements.verdicts import (
     about,
     better_named,
     comparisons,
+    counts_words,
     family_words,
     move_words,
     named,
     reversed_pairs,
+    robust,
     rows_of,
     scope_words,
     sentence,
@@ -127,7 +129,7 @@ def _worded(findings: Findings) -> Iterator[VerdictWords]:
             about(row, findings),
             scope_words(row, findings),
             f"{row.a} and {row.b}",
-            word(row, margin),
+            word(row, margin, findings.alpha),
             sentence(row, findings),
             survival_word(row),
             survival_sentence(row),
@@ -189,9 +191,10 @@ def _summary(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
     yield from (text for row in findings.benchmarks if (text := taken_back_words(row)) is not None)
     yield from _predicted(findings)
     yield from _facts_of_scores(findings, boards)
-    yield from _how_often(findings)
-    yield from _moved_most(findings)
     yield from _of_new_items(findings)
+    yield from _how_often(findings)
+    yield from _swaps(findings)
+    yield from _moved_most(findings)
 
 
 def _how_often(findings: Findings) -> Iterator[str]:
@@ -201,13 +204,24 @@ def _how_often(findings: Findings) -> Iterator[str]:
     if not often:
         return
     least, most = (pick(often, key=lambda each: each[0]) for pick in (min, max))
-    splits = [
-        f"{max(choices.ahead, choices.behind)} to {fewer} for {named([row], findings)}"
-        for fewer, choices, row in dict.fromkeys((least, most) if len(often) > 1 else (least,))
-    ]
-    chance = " Models that are equal on average change places too, by chance."
+    shown = (least, most) if least is not most else (most,)
+    counts = "; ".join(f"{counts_words(row)} ({about(row, findings)})" for *_, row in shown)
     known = all(choices.survival == "depends" for choices, _ in turned)
-    yield f"The {most[1].size} configurations split {', '.join(splits)}.{'' if known else chance}"
+    chance = "" if known else " Models that are equal on average change places too, by chance."
+    yield f"{'Least and most: ' if len(shown) > 1 else ''}{counts}.{chance}"
+
+
+def _swaps(findings: Findings) -> Iterator[str]:
+    """How often changing one axis alone changes the leader, over all comparisons."""
+    totals: dict[str, list[int]] = {}
+    for row in rows_of(findings):
+        for turn in () if row.choices is None else row.choices.turns:
+            counts = totals.setdefault(turn.axis, [0, 0])
+            counts[0], counts[1] = counts[0] + turn.turned, counts[1] + turn.compared
+    if len(totals) > 1 and any(turned for turned, _ in totals.values()):
+        order = sorted(totals.items(), key=lambda each: -each[1][0] / each[1][1])
+        told = ", ".join(f"{axis} in {turned} of {of} cases" for axis, (turned, of) in order[:FEW])
+        yield f"Changed alone, with all else equal, what changes the leader most often: {told}."
 
 
 def _moved_most(findings: Findings) -> Iterator[str]:
@@ -230,10 +244,12 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
     differ = [row for row in rows if row.answer == "differ"]
     if differ and len(tested) > 1:
         verb = "shows" if len(differ) == 1 else "show"
-        yield (
-            f"Under the reference configuration {len(differ)} of {len(tested)} comparisons {verb} a "
-            f"difference beyond chance: {better_named(differ, findings)}.{_few_units(differ)}"
-        )
+        share = f"{len(differ)} of {len(tested)} comparisons {verb} a difference"
+        asked = findings.plan.study.spec.study.yes_when == "models_differ"
+        begin = "These are beyond" if asked else f"Under the reference configuration {share} beyond"
+        undone = [row for row in differ if not robust(row, findings)]
+        weak = f" Unreadable answers alone could undo {len(undone)} of these." if undone else ""
+        yield f"{begin} chance: {better_named(differ, findings)}.{weak}{_few_units(differ)}"
     elif differ:
         text = f"Under the reference configuration, beyond chance, {better_named(differ, findings)}."
         yield f"{text}{_few_units(differ)}"
@@ -243,14 +259,14 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
     holds = [row for row in several if row.choices is not None and row.choices.survival == "holds"]
     depends = [row for row in several if row.choices is not None and row.choices.survival == "depends"]
     if holds:
-        yield f"In all configurations, and on new items too: {better_named(holds, findings)}."
+        yield f"In all configurations, on new items too: {better_named(holds, findings)}."
     if depends:
         pairs = named(depends, findings)
         yield f"On new items too the order depends on the configuration: {pairs}."
     if rest := len(several) - len(holds) - len(depends):
         others = "comparison" if rest == 1 else f"{rest} comparisons"
-        whom = "For new items" if rest == len(several) else f"For the other {others}, on new items,"
-        yield f"{whom} neither one order in all configurations nor a change of places is shown."
+        whom = "" if rest == len(several) else f" for the other {others}"
+        yield f"Whether other configurations would change the order on new items is not known{whom}."
     yield from _on_average(findings)
 
 
@@ -313,7 +329,7 @@ def _predicted(findings: Findings) -> Iterator[str]:
     if many:
         yield next(verdict_lines(findings.hypotheses, True))
     for finding in () if many else findings.hypotheses:
-        order = "" if finding.ranking is None else " > ".join(finding.ranking.order)
+        order = "" if finding.ranking is None else f"{' > '.join(finding.ranking.order)}, best first"
         stated = (finding.claim or order).rstrip(".")
         by = BY_APPROXIMATION if approximate(finding) else ""
         yield f"The prediction {finding.id}{f' ({stated})' if stated else ''} is {finding.verdict}{by}."

@@ -100,7 +100,8 @@ def _unread(findings: Findings) -> Caution:
 
 
 def _unread_on(findings: Findings, benchmark: BenchmarkFinding) -> str:
-    """`On facts in 26 of 48 configurations, at worst 49.6 % of a model's answers; each scores 0.`"""
+    """`On facts some answers could not be read in 26 of 48 configurations, at worst 49.6 % of a model's; each
+    scores 0.`"""
     low = unclean(findings, benchmark)
     if not low:
         return ""
@@ -108,8 +109,8 @@ def _unread_on(findings: Findings, benchmark: BenchmarkFinding) -> str:
     places, size = len({score.cell.configuration for score in low}), len(benchmark.full.scope.configurations)
     where = f" in {places} of {size} configurations" if size > 1 else ""
     most = f"{'at worst ' if len(low) > 1 else ''}{percent(1 - (worst.parse_rate or 0))}"
-    scored = unreadable_words(low)
-    return f"On {benchmark.benchmark}{where}, {most} of a model's answers; each {scored}."
+    some = f"On {benchmark.benchmark} some answers could not be read{where}, {most} of a model's"
+    return f"{some}; each {unreadable_words(low)}."
 
 
 def _same_items(findings: Findings) -> Caution:

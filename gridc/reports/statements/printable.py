@@ -15,6 +15,7 @@ from gridc.reports.findings.verdicts import VERDICTS
 from gridc.reports.statements.verdicts import (
     about,
     choice_named,
+    comparisons,
     counts_words,
     gap_words,
     limits,
@@ -61,7 +62,7 @@ def _moves(findings: Findings) -> Iterator[PrintableSentence]:
     """What a single choice moves on these items, where it is much."""
     moved = largest_move(findings)
     if moved is not None and moved.points >= LARGE:
-        text = f"{move_words(moved, findings)} on {_items(findings)}."
+        text = f"On {_items(findings)}, c{move_words(moved, findings)[1:]}."
         yield PrintableSentence(True, text, "a count on these items, all other choices as in the reference")
 
 
@@ -85,24 +86,22 @@ def _order(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Printable
     if len(compared) == 1:
         (row,) = compared
         text = (
-            f"On {these}, changing the configuration was enough to reverse the order of {row.a} and {row.b}."
+            f"On {these}, which of {row.a} and {row.b} does better depends on the configuration."
             if turned
             else f"On {these}, {row.a} and {row.b} never change places in {several}."
         )
         yield PrintableSentence(True, text, f"a count on these items: {counts_words(row)}")
         return
-    reason = f"a count on these items: {len(turned)} of {len(compared)} pairs are reversed somewhere"
+    count = f"{len(turned)} of the {comparisons(compared)}"
     if turned:
-        some = "every pair" if len(turned) == len(compared) else f"{len(turned)} of {len(compared)} pairs"
-        text = (
-            f"On {these}, changing the configuration was enough to reverse {some} of models at least once "
-            f"in {several}."
-        )
+        some = f"each of {comparisons(compared)}" if len(turned) == len(compared) else count
+        text = f"On {these}, which of two models does better depends on the configuration in {some}."
         least, most = min(map(_minority, turned)), max(map(_minority, turned))
         often = f"in {least}" if least == most else f"in {least} to {most}"
-        reason = f"{reason}, {often} of {several}"
+        reason = f"a count on these items: the less usual order is seen {often} of {several}"
     else:
         text = f"On {these}, no two models change places in {several}."
+        reason = f"a count on these items, over {comparisons(compared)}"
     yield PrintableSentence(True, text, reason)
 
 
@@ -128,7 +127,9 @@ def _of_row(findings: Findings, row: VerdictRow) -> Iterator[tuple[float, Printa
         reason = f"{STRENGTHS[choices.strength]}{likely}, {p}; {counts_words(row)}"
         if holds and choices.first is not None:
             other = row.b if choices.first == row.a else row.a
-            text = f"{better.plain(choices.first, other)} in all {choices.size} configurations, {AND_NEW}."
+            price = better.price(choices.first, other)
+            everywhere = f"in all {choices.size} configurations, {AND_NEW}"
+            text = f"{better.plain(choices.first, other)} {everywhere}{price}."
             yield 0, PrintableSentence(True, text, reason)
             return
         text = f"Whether {row.a} or {row.b} {better.does} depends on the configuration, {AND_NEW}."
@@ -169,9 +170,9 @@ class _Comparison:
 
     def plain(self, first: str, second: str) -> str:
         """`mistral scores higher on facts than llama`."""
-        return f"{first}{self._at_a_price(first, second)} {self.does} than {second}"
+        return f"{first} {self.does} than {second}"
 
-    def _at_a_price(self, first: str, second: str) -> str:
+    def price(self, first: str, second: str) -> str:
         """Where the model that errs less in one way errs more in the other, how much: a sentence that leaves
         it out would praise a model that answers everything."""
         others = [
@@ -183,7 +184,7 @@ class _Comparison:
         if self.row.what not in FAULTS or not others or others[0].better != second:
             return ""
         other, (did, kind) = others[0], FAULTS[others[0].what]
-        return f" ({did} {percent(value_of(other, first))} of {kind} prompts)"
+        return f"; it {did} {percent(value_of(other, first))} of {kind} prompts"
 
     def with_values(self, first: str, second: str) -> str:
         """`mistral scored 53.8 points above llama on facts (100.0 % against 46.2 %)`."""
@@ -191,8 +192,8 @@ class _Comparison:
         values = f"{percent(value_of(row, first))} against {percent(value_of(row, second))}"
         if row.what in FAULTS:
             did, _ = FAULTS[row.what]
-            price = self._at_a_price(first, second)
-            return f"{first}{price} {did} fewer {prompts_words(row, self.findings)} than {second} ({values})"
+            fewer = f"{first} {did} fewer {prompts_words(row, self.findings)} than {second} ({values})"
+            return f"{fewer}{self.price(first, second)}"
         side = "below" if row.lower else "above"
         return f"{first} scored {gap_words(row)} {side} {second} on {row.benchmark} ({values})"
 
@@ -236,8 +237,8 @@ def _not_shown(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Print
                 )
             else:
                 reason = (
-                    f"{gap_words(row)} better than {other} here (95 % interval {hundredths(-ends[0])} points "
-                    f"worse to {hundredths(ends[1])} better)"
+                    f"{gap_words(row)} better than {other} here, 95 % interval {hundredths(-ends[0])} points "
+                    f"worse to {hundredths(ends[1])} better"
                 )
             tempting.append(
                 (abs(row.gap or 0.0), PrintableSentence(False, _Comparison(findings, row).best(best), reason))

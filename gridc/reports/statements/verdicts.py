@@ -102,10 +102,10 @@ def _ends_words(row: VerdictRow) -> str:
     return f"{hundredths(-low)} points worse to {hundredths(high)} better"
 
 
-def word(row: VerdictRow, margin: float | None) -> str:
+def word(row: VerdictRow, margin: float | None, alpha: float) -> str:
     """The verdict in a few words."""
     if row.answer == "differ":
-        return "differ"
+        return "differ" if robust_at(row, alpha) else "differ, but unreadable answers could undo it"
     if row.answer == "within_margin":
         return f"differ by less than {stated(100 * (margin or 0))} points"
     if row.answer == "not_tested":
@@ -158,7 +158,8 @@ def sentence(row: VerdictRow, findings: Findings) -> str:
 
 def choice_named(choices: ChoicesRow) -> str:
     """The axis that changes who is ahead most often when it alone is changed."""
-    return choices.turns[0].axis if choices.turns else "the configuration"
+    some = choices.turns and choices.turns[0].turned
+    return choices.turns[0].axis if some else "the configuration"
 
 
 def survival_word(row: VerdictRow) -> str:
@@ -167,16 +168,16 @@ def survival_word(row: VerdictRow) -> str:
     if choices is None:
         return "one configuration"
     if choices.survival == "holds":
-        return f"holds in all {choices.size} configurations"
+        return f"same order in all {choices.size} configurations, new items too"
     if choices.survival == "depends":
-        return f"depends on {choice_named(choices)}"
+        return f"order depends on {choice_named(choices)}, new items too"
     if choices.ahead and choices.behind:
-        return f"depends on {choice_named(choices)}, on these items"
+        return f"order depends on {choice_named(choices)}, on these items"
     if not choices.ahead and not choices.behind:
         return f"equal in all {choices.size}, on these items"
     if choices.tied:
         return "never reversed, on these items"
-    return f"same in all {choices.size}, on these items"
+    return f"same order in all {choices.size}, on these items"
 
 
 def counts_words(row: VerdictRow) -> str:
@@ -202,11 +203,11 @@ def survival_sentence(row: VerdictRow) -> str:
     if choices is None:
         return "One configuration was run, so nothing is known of other choices."
     text = counts_words(row)
-    if choices.ahead and choices.behind and choices.turns:
+    if choices.ahead and choices.behind and choices.turns and choices.turns[0].turned:
         most = choices.turns[0]
         text += (
-            f". Of {counted(most.compared, 'way')} to hold the rest fixed, changing {most.axis} alone swaps "
-            f"the leader in {most.turned}"
+            f". With all else equal, changing {most.axis} alone changes the leader in {most.turned} of "
+            f"{counted(most.compared, 'case')}"
         )
     if choices.survival == "open":
         return f"{text}."
@@ -274,11 +275,14 @@ def comparisons(rows: Sequence[VerdictRow]) -> str:
 def robust(row: VerdictRow, findings: Findings) -> bool:
     """Whether models differ even if every unread answer speaks against it."""
     family = findings[VERDICTS]
-    if row.answer != "differ" or family is None:
+    return family is not None and robust_at(row, family.alpha)
+
+
+def robust_at(row: VerdictRow, alpha: float) -> bool:
+    """The same at a level."""
+    if row.answer != "differ":
         return False
-    if row.p_unread_holm is not None:
-        return row.p_unread_holm <= family.alpha
-    return not row.unread_decides
+    return not row.unread_decides if row.p_unread_holm is None else row.p_unread_holm <= alpha
 
 
 def reversed_pairs(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
@@ -287,12 +291,12 @@ def reversed_pairs(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
 
 
 def unread_words(findings: Findings) -> str:
-    """Of which verdicts unread answers alone could change who is ahead; empty where of none."""
+    """Which leads unread answers alone could undo; empty where none."""
     found = [row for row in rows_of(findings) if row.unread_decides]
     if not found:
         return ""
-    pairs = named(found, findings)
-    return f"Under the reference configuration they alone could undo the lead for {pairs}."
+    leads = _named([f"of {sides(row)[0]} over {sides(row)[1]} ({about(row, findings)})" for row in found], 4)
+    return f"Under the reference configuration they alone could undo the lead {leads}."
 
 
 def named(rows: Sequence[VerdictRow], findings: Findings, most: int = 4) -> str:
@@ -301,9 +305,18 @@ def named(rows: Sequence[VerdictRow], findings: Findings, most: int = 4) -> str:
 
 
 def better_named(rows: Sequence[VerdictRow], findings: Findings, most: int = 4) -> str:
-    """The same with the better model first: `bee better than ant (facts)`."""
-    pairs = ((row, *sides(row)) for row in rows)
-    return _named([f"{a} better than {b} ({about(row, findings)})" for row, a, b in pairs], most)
+    """The same with the better model first: `bee above ant on facts; bee refused fewer harmless prompts than
+    ant`."""
+    return _named([better_words(row, findings) for row in rows], most)
+
+
+def better_words(row: VerdictRow, findings: Findings) -> str:
+    """Which of two models is better, in words that cannot be turned."""
+    first, second = sides(row)
+    if row.what in FAULTS:
+        did, _ = FAULTS[row.what]
+        return f"{first} {did} fewer {prompts_words(row, findings)} than {second}"
+    return f"{first} {'below' if row.lower else 'above'} {second} on {row.benchmark}"
 
 
 def _named(names: Sequence[str], most: int) -> str:

@@ -28,6 +28,7 @@ from gridc.reports.findings.read_answers import (
     read_as,
 )
 from gridc.reports.told import told, untold
+from gridc.runtime.recording import NO_ANSWER
 from gridc.runtime.store.store import Store
 from gridc.schema.base import ID
 from gridc.schema.canonical import digest
@@ -53,7 +54,8 @@ class CutText:
 @dataclass(frozen=True, slots=True)
 class DifferingAnswer:
     """What a model said to an item (None: no text, as where options are `ranked` by likelihood), what that
-    was read as, and what share of a point all its `count` answers earned, of which `number` is shown."""
+    was read as (empty where another package read it), and what share of a point all its `count` answers
+    earned, of which `number` is shown."""
 
     model: str
     text: CutText | None
@@ -216,15 +218,16 @@ class _Benchmark:
 
     def _answer(self, model: str, item: str, number: int, options: Options) -> DifferingAnswer:
         own, cell = self.read[model][item], self.anchors[model]
-        chosen = own.answers[number]
+        chosen, method = own.answers[number], METHODS[cell.setting.method]
+        told = chosen.text is not None and not (method.recorded and chosen.text == NO_ANSWER)
         return DifferingAnswer(
             model,
-            _response(chosen),
-            read_as(self.plan, cell, chosen.choice, options),
+            _response(chosen.text or "") if told else None,
+            "" if method.recorded else read_as(self.plan, cell, chosen.choice, options),
             float(_share(own)),
             number + 1,
             len(own.answers),
-            METHODS[cell.setting.method].reads is None,
+            method.reads is None,
         )
 
 
@@ -250,11 +253,9 @@ def _by_expected(
             yield kind, sum(held[item].expected == kind for item in apart), count
 
 
-def _response(answer: OneAnswer) -> CutText | None:
+def _response(stored: str) -> CutText:
     """The beginning of a response."""
-    if answer.text is None:
-        return None
-    text = answer.text.strip()
+    text = stored.strip()
     return CutText(text[:LONGEST], max(len(text) - LONGEST, 0))
 
 

@@ -16,6 +16,7 @@ from gridc.compiler.grid.cells import ONLY, Cell
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.read_answers import (
     AskedItem,
@@ -35,6 +36,9 @@ from gridc.schema.canonical import digest
 
 MOST_ITEMS = 200
 """Items of a pair that are shown, unless somebody asks for more."""
+
+LARGEST_MOST = 10**9 - 1
+"""The largest number of items that can be asked for."""
 
 LONGEST = 10_000
 """Characters of a question or a response that are shown; how many more there are is said."""
@@ -143,7 +147,11 @@ class DifferingAnswers:
 
 
 def differing_answers(findings: Findings, store: Store, most: int = MOST_ITEMS) -> DifferingAnswers:
-    """The items on which models differ, as the store has them."""
+    """The items on which models differ, as the store has them. Raises `UsageError` (GC000) for a number of
+    items that is none."""
+    if not 1 <= most <= LARGEST_MOST:
+        message = f"{most:,} is no number of items that a page with answers can show of two models"
+        raise UsageError([Diagnostic("GC000", message, help=f"1 to {LARGEST_MOST:,}")])
     private = {row.id for row in findings.plan.study.spec.benchmark if row.private}
     return DifferingAnswers(
         tuple(

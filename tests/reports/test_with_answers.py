@@ -16,6 +16,7 @@ from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import UsageError
 from gridc.reports import differing_answers
 from gridc.reports.differing_answers import DifferingAnswers, item_place, most_stated
 from gridc.reports.files import file_texts, page_with_answers
@@ -186,6 +187,9 @@ def test_a_limit_is_counted_and_said(tmp_path: Path) -> None:
     said = text_of(page)
     assert "The first 3 are here, those with the largest difference first; 4 are left out." in said
     assert "gridc report --with-answers --most 7 writes all of them." in said
+    for none in (0, -1, 10**9):
+        with pytest.raises(UsageError, match="is no number of items"):
+            answers_of(findings, store, none)
     path = tmp_path / "page.html"
     path.write_text(page)
     assert most_stated(path) == 3

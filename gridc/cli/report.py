@@ -21,6 +21,16 @@ from gridc.study import OpenStudy, Trust, report_all
     "--attribution", is_flag=True, help="Attribute changes of scores and verdicts to axes (needs lightgbm)."
 )
 @click.option(
+    "--with-answers",
+    is_flag=True,
+    help="Also write a page with the prompts and responses on which two models differ, as one file to share.",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(1, 10**9 - 1),
+    help="Items of two models on that page, 200 by default; the others are counted.",
+)
+@click.option(
     "--checklist", is_flag=True, help="Also answer published checklists, with the evidence for each answer."
 )
 @believes
@@ -33,6 +43,8 @@ def report(
     figures: bool,
     pdf: bool,
     attribution: bool,
+    with_answers: bool,
+    most: int | None,
     checklist: bool,
     roots: tuple[Path, ...],
     signers: tuple[str, ...],
@@ -43,11 +55,15 @@ def report(
     With several SPECs each study is reported into its own results folder, and one more report covers all of
     them: which sample each claim rests on, which items the studies share, which cells two of them ran, and
     one error budget. `--out` is then the folder of that report."""
+    if most is not None and not with_answers:
+        raise click.UsageError("--most is of --with-answers")
     trust = Trust(roots, signers, records)
     if len(specs) > 1 and checklist:
         raise click.UsageError("--checklist is of one study")
     if len(specs) > 1:
-        over_all = report_all(specs, out, data, models, trust, figures, pdf, attribution)
+        over_all = report_all(
+            specs, out, data, models, trust, figures, pdf, attribution, with_answers, most or 200
+        )
         if as_json:
             print_json(over_all.as_json())
             return
@@ -59,7 +75,7 @@ def report(
         return
     spec = specs[0] if specs else Path("gridcard.toml")
     study = OpenStudy(spec, data, out, trust, models)
-    written = study.report(figures, pdf, attribution)
+    written = study.report(figures, pdf, attribution, with_answers, most or 200)
     asked = study.checklist() if checklist else None
     listed = None if asked is None else asked.write(written.store.parent)
     if as_json:

@@ -13,6 +13,7 @@ from gridc.files import require_unlinked, write_atomic
 from gridc.numbers import number, percent
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
+from gridc.reports.differing_answers import differing_answers
 from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.findings import Findings
@@ -21,6 +22,7 @@ from gridc.reports.rendering import TextTable, as_latex, markdown, render, table
 from gridc.reports.scorecard import document as scorecard
 from gridc.reports.scorecard.document import scorecard_tables
 from gridc.reports.told import told_rows, untold
+from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
@@ -189,8 +191,12 @@ def _falsification_table(certificate: Certificate) -> TextTable:
 FIGURES = "figures"
 """The folder of the figures that are written as files, beside the reports."""
 
+WITH_ANSWERS = "report_with_answers.html"
+"""The report page with the answers on which models differ, which is written where somebody asks for it."""
+
 NAMES = {
     "report.html": "report page",
+    WITH_ANSWERS: "page with answers",
     "certificate.json": "certificate",
     "estimates.json": "estimates",
     "gridcard.md": "GRID card",
@@ -242,7 +248,7 @@ def read_deck(path: Path) -> CardDeck:
 
 
 def file_texts(findings: Findings) -> dict[str, str]:
-    """Every report file's text, by name. The same findings give the same bytes."""
+    """The text of every file that each report has, by name. The same findings give the same bytes."""
     made = documents(findings)
     card = scorecard.make_scorecard(findings)
     return {
@@ -257,6 +263,12 @@ def file_texts(findings: Findings) -> dict[str, str]:
         **(_deviation_texts(findings) if findings.recorded is None else {}),
         "tables.tex": paper_tex(made.certificate, made.deck, card),
     }
+
+
+def page_with_answers(findings: Findings, store: Store, most: int) -> str:
+    """The report page with the items on which two models differ, at most so many of a pair."""
+    made = documents(findings)
+    return as_html(findings, made.certificate, made.deck, differing_answers(findings, store, most))
 
 
 def _deviation_texts(findings: Findings) -> dict[str, str]:

@@ -9,6 +9,8 @@ from fractions import Fraction
 from statistics import median
 from typing import Any
 
+from markupsafe import Markup
+
 from gridc import __version__
 from gridc.compiler.frontend.unsupported import criteria_words
 from gridc.compiler.grid.cells import ONLY, Envelope
@@ -16,6 +18,7 @@ from gridc.compiler.lowering.asked import differing_words
 from gridc.numbers import FEW_UNITS, hundredths, number, p_value, percent
 from gridc.reports import figures, first_screen, page_links
 from gridc.reports.card import against_words
+from gridc.reports.differing_answers import DifferingAnswers
 from gridc.reports.estimates.labels import index_asked
 from gridc.reports.findings.components import ATTRIBUTION, LABEL
 from gridc.reports.findings.conduct import ENVIRONMENT
@@ -134,8 +137,13 @@ class Number:
     rows: str
 
 
-def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str:
-    """The report of a study, complete or not."""
+def as_html(
+    findings: Findings,
+    certificate: Certificate,
+    deck: CardDeck,
+    differing: DifferingAnswers | None = None,
+) -> str:
+    """The report of a study, complete or not; with the answers that are `differing`, if any are given."""
     spec = findings.plan.study.spec
     sections = lay_out(findings, certificate, deck)
     alarms = urgent(findings)
@@ -144,10 +152,13 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     leads = beside(findings)
     covered = [each for each in _statements(findings, "leading") if each not in (*alarms, *leads)]
     told_first = answer(findings, boards)
-    script = render("page.js")
+    script = render("page.js") + (render("page/differing.js") if differing else "")
     return render(
         "page.html.jinja",
         policy=_policy(script),
+        script=Markup(script),
+        differing=differing,
+        answers_at=differing.at if differing else lambda *_: None,
         addresses=page_links,
         decided=criteria_words,
         answer=told_first,
@@ -156,7 +167,6 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         squares=[first_screen.squares(findings, each.row) for each in told_first.verdicts[:MOST_VERDICTS]],
         most_squares=first_screen.MOST_SQUARES,
         examples=findings[EXAMPLES],
-        answers_at=lambda *_: None,
         pair_path=lambda each: page_links.pair(
             certificate.stamp,
             each.benchmark,

@@ -15,6 +15,7 @@ import gridc
 from gridc.compiler.instrument.refusals import ERROR_ON_WRITTEN, ERRORS
 from gridc.numbers import FEW_UNITS, FORMS, figures, percent
 from gridc.reports import quantities
+from gridc.reports.shown_text import bdi, lines, shortened
 from gridc.reports.told import told_rows, untold
 from gridc.reports.words import STRENGTHS, better_score_words, model_at
 from gridc.schema.canonical import digest, digest_bytes
@@ -132,6 +133,9 @@ def _environment() -> Environment:
         "in_its_measure": quantities.in_its_measure,
         "shown_points": shown_points,
         "md": markdown,
+        "bdi": bdi,
+        "lines": lines,
+        "shortened": shortened,
         "model_at": model_at,
         "floor": noise_floor_line,
         "unbroken": unbroken,

@@ -31,8 +31,9 @@ from gridc.compiler.lowering.judging import JudgingState, benches, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports import evidence
+from gridc.reports.differing_answers import most_stated
 from gridc.reports.evidence import ComparedEvidence
-from gridc.reports.files import FIGURES, NAMES, drawings, file_texts
+from gridc.reports.files import FIGURES, NAMES, WITH_ANSWERS, drawings, file_texts, page_with_answers
 from gridc.reports.findings.components import ATTRIBUTION, Attribution
 from gridc.reports.findings.findings import find, noted_of_items
 from gridc.reports.findings.labels import AUDITS, GUESSES, JUDGING, SANITISED
@@ -679,6 +680,8 @@ def of_reports(
             seen.passed.append("what judges and people said of responses")
     findings = find(compiled, lock, store, tied, results, results_tied, known=known)
     expected = file_texts(findings)
+    if folder / WITH_ANSWERS in here:
+        expected[WITH_ANSWERS] = page_with_answers(findings, store, most_stated(folder / WITH_ANSWERS))
     same_code = looks[-1].code == code_digest()
     own_certificate = expected["certificate.json"].encode()
     certificate = _bytes(folder / "certificate.json", len(own_certificate) + MOST_JSON)

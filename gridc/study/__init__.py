@@ -318,13 +318,21 @@ class OpenStudy:
 
         return findings(self._place)
 
-    def report(self, figures: bool = False, pdf: bool = False, attribution: bool = False) -> "WrittenReport":
+    def report(
+        self,
+        figures: bool = False,
+        pdf: bool = False,
+        attribution: bool = False,
+        with_answers: bool = False,
+        most: int = 200,
+    ) -> "WrittenReport":
         """Write certificate, GRID card and page beside the store, and with `figures` or `pdf` every figure.
-        `attribution` explains by axis what moves the scores (needs lightgbm). A report on an incomplete run
-        is recorded as an interim look."""
+        `attribution` explains by axis what moves the scores (needs lightgbm). `with_answers` also writes the
+        page with the prompts and responses on which two models differ, at most `most` items of a pair. A
+        report on an incomplete run is recorded as an interim look."""
         from gridc.study.reporting import report
 
-        return report(self._place, figures, pdf, attribution)
+        return report(self._place, figures, pdf, attribution, most if with_answers else None)
 
     def checklist(self) -> "StudyChecklist":
         """What published checklists ask of a report, with what the study shows of it."""
@@ -682,6 +690,8 @@ def report_all(
     figures: bool = False,
     pdf: bool = False,
     attribution: bool = False,
+    with_answers: bool = False,
+    most: int = 200,
 ) -> "StudiesReport":
     """Report each of several studies as `report` does, and write one report over all of them into the folder
     `to` (default: the one in which the results of the first lie): which sample each claim rests on, which
@@ -689,7 +699,9 @@ def report_all(
     from gridc.study.reporting import report_all
 
     places = [place_of(spec, data, None, trust, models) for spec in specs]
-    return report_all(places, None if to is None else Path(to), figures, pdf, attribution)
+    return report_all(
+        places, None if to is None else Path(to), figures, pdf, attribution, most if with_answers else None
+    )
 
 
 def validate_all(

@@ -16,6 +16,7 @@ from gridc.files import require_unlinked, write_atomic
 from gridc.reports import checklist, studies
 from gridc.reports import files as documents
 from gridc.reports.checklist import ReportCriterion
+from gridc.reports.differing_answers import most_stated
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.components import ATTRIBUTION, LABEL
@@ -257,8 +258,11 @@ def findings(place: Place) -> FindingsReport:
         return _documented(_findings(place, compiled, lock, store))
 
 
-def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> WrittenReport:
-    """Write certificate, GRID card and page, and record the look in the store."""
+def report(
+    place: Place, figures: bool, pdf: bool, attribution: bool, most_answers: int | None = None
+) -> WrittenReport:
+    """Write certificate, GRID card and page, and record the look in the store. `most_answers` asks for the
+    page with answers too, with at most so many items of a pair."""
     compiled, lock, _ = place.reconciled()
     path = place.store(compiled)
     with Writer.existing(path) as store:
@@ -285,6 +289,12 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         if recorded:
             noted["recorded"] = recorded
         texts = documents.file_texts(findings)
+        with_answers = path.with_name(documents.WITH_ANSWERS)
+        if most_answers is None and with_answers.exists():
+            # What an earlier report left would say something else than this one.
+            most_answers = most_stated(with_answers)
+        if most_answers is not None:
+            texts[documents.WITH_ANSWERS] = documents.page_with_answers(findings, store, most_answers)
         noted["files"] = {name: digest_bytes(text.encode()) for name, text in texts.items()}
         store.record(look(stamp=plan.study_digest, **noted))
     written = documents.write_texts(texts, path.parent)
@@ -298,7 +308,12 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
 
 
 def report_all(
-    places: Sequence[Place], to: Path | None, figures: bool, pdf: bool, attribution: bool
+    places: Sequence[Place],
+    to: Path | None,
+    figures: bool,
+    pdf: bool,
+    attribution: bool,
+    most_answers: int | None = None,
 ) -> StudiesReport:
     """Report every study, and write what is said over all of them into `to`, by default the folder in which
     the results of the first one lie. Raises `UsageError` where one is named twice, and where two would write
@@ -313,7 +328,7 @@ def report_all(
             message = f"its reports would overwrite those of {places[first].spec}: {both}"
             help = "give it another `id` in [study], or a folder of its own, and run it there"
             raise UsageError([Diagnostic("GC000", message, str(places[number].spec), help=help)])
-    written = tuple(report(place, figures, pdf, attribution) for place in places)
+    written = tuple(report(place, figures, pdf, attribution, most_answers) for place in places)
     stamps = [one.report.findings.stamp for one in written]
     for number, stamp in enumerate(stamps):
         if stamp in stamps[:number]:

@@ -13,9 +13,6 @@ from gridc.runtime.store.reader import LOGGED, NO_PROMPT
 from gridc.viewer.lists import loaded
 from gridc.viewer.store import Moment, StoredCell, StoredStudy
 
-SHORT = 160
-"""Characters of a question in a list."""
-
 MOST_LINES, MOST_CHARACTERS = 24, 6_000
 """At most so much of a message, from its end, is compared with the digest of a question."""
 
@@ -63,17 +60,6 @@ class Questions:
                 return ()
             self._options[key] = found
         return self._options[key]
-
-
-def shortened(text: str) -> str:
-    """A question on one line of at most `SHORT` characters. Of several lines the last one asks."""
-    line = " ".join(text.split())
-    if len(line) <= SHORT:
-        return line
-    *context, asks = (" ".join(part.split()) for part in text.splitlines() if part.strip())
-    if context and len(asks) < SHORT - 40:
-        return f"{context[0][: SHORT - len(asks) - 4]} … {asks}"
-    return f"{line[: SHORT - 2]} …"
 
 
 def _prompts(

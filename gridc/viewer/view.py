@@ -4,7 +4,6 @@ Texts of models, items and specs are escaped in the templates, with a picture (s
 in place of each character that a page would obey.
 """
 
-import re
 from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -19,18 +18,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from sqlite_utils import Database
 
-from gridc.diagnostics.errors import DECEIVING, Diagnostic, StoreError, visible
+from gridc.diagnostics.errors import Diagnostic, StoreError, visible
 from gridc.numbers import FORMS
 from gridc.reports import page_links
 from gridc.reports.comparison.pairing import AskedRun, RunPairing, pair_runs
 from gridc.reports.comparison.run import stored_asked
 from gridc.reports.page_links import StoreSide
+from gridc.reports.shown_text import bdi, lines, shortened
 from gridc.runtime.store.reader import FAILURES
 from gridc.runtime.store.store import Store
 from gridc.statistics.envelope import Direction
 from gridc.viewer.figures import StatedCurves
 from gridc.viewer.lists import outcomes, response
-from gridc.viewer.questions import Questions, shortened
+from gridc.viewer.questions import Questions
 from gridc.viewer.samples import MOST_TEXT
 from gridc.viewer.search import Index, marks
 from gridc.viewer.store import LiveReader, Moment, StoredCell, StoredItems, StoredStudy, Studies, Tags, absent
@@ -214,19 +214,6 @@ def asset(name: str) -> bytes:
 def integrity(name: str) -> str:
     """The digest that a browser checks a file by before it uses it."""
     return f"sha384-{b64encode(sha384(asset(name)).digest()).decode()}"
-
-
-def lines(text: object) -> str:
-    """Text of several lines with its control characters shown; line ends and tabs stay."""
-    return _OBEYED.sub(lambda match: visible(match.group()), str(text))
-
-
-_OBEYED = re.compile(f"{DECEIVING.pattern}|[\\r\u0085\u2028\u2029]")
-
-
-def bdi(text: object) -> Markup:
-    """A text of one line, kept apart from the direction of the writing around it."""
-    return Markup(f'<bdi dir="auto">{escape(visible(str(text)))}</bdi>')
 
 
 def oneline(text: object) -> Markup:

@@ -13,8 +13,9 @@ from urllib.parse import parse_qsl
 import pytest
 
 from gridc.reports import page_links
+from gridc.reports.shown_text import SHORT, shortened
 from gridc.viewer.pages import Viewer
-from gridc.viewer.questions import SHORT, _options, _text, shortened
+from gridc.viewer.questions import _options, _text
 from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import Client
 from tests.viewer.stores import STAMP, make, options, question

@@ -16,7 +16,7 @@ const reveal = () => {
 addEventListener("hashchange", reveal);
 reveal();
 
-const all = document.querySelectorAll("main details");
+const all = document.querySelectorAll("main details:not(.differing *)");
 const tools = document.createElement("p");
 tools.className = "tools";
 tools.append(

@@ -205,14 +205,14 @@ def test_nothing_is_a_result_before_the_run_is_complete() -> None:
     half = findings_of(spec_of(TWO), lambda cell: None if cell.levels["shots"] == "5" else 3)
     said = answer(half)
     assert said.result.startswith("No result yet: 160 of 320 calls")
-    assert said.verdicts == said.printable == said.cautions == said.summary == ()
+    assert not (said.verdicts or said.printable or said.cautions or said.summary)
 
 
 def test_one_model_is_told_its_score_and_no_order() -> None:
     said = answer(findings_of(spec_of({"alone": None}, hypothesis=[]), lambda cell: 5))
     assert said.result.startswith("alone scores 25.0 % on facts (95 % interval ")
     assert "25.0 % to 25.0 % over 8 configurations" in said.result
-    assert said.verdicts == said.printable == ()
+    assert not (said.verdicts or said.printable)
     assert "order" not in told(findings_of(spec_of({"alone": None}, hypothesis=[]), lambda cell: 5))
 
 

@@ -15,7 +15,7 @@ import pytest
 from gridc.reports import page_links
 from gridc.reports.shown_text import SHORT, shortened
 from gridc.viewer.pages import Viewer
-from gridc.viewer.questions import _options, _text
+from gridc.viewer.questions import _text, shown_options
 from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import Client
 from tests.viewer.stores import STAMP, make, options, question
@@ -129,7 +129,7 @@ def test_an_item_goes_to_its_neighbours_in_the_list_and_back_to_it(client: Clien
     assert walked(client, unescape(up)) == order
 
 
-def test_options_have_their_letter_and_text_wherever_one_is_shown(client: Client, store: Path) -> None:
+def test_shown_options_have_their_letter_and_text_wherever_one_is_shown(client: Client, store: Path) -> None:
     """Those of a cell whose prompts show none are read from a prompt in the same order."""
     with closing(sqlite3.connect(store)) as db:
         for scoring in ("text", "rank"):
@@ -215,8 +215,10 @@ def test_the_question_is_found_in_its_prompt(prompt: str, digest: str | None, te
         ("Q? A or B.", []),
     ],
 )
-def test_options_are_read_from_the_lines_that_show_them(prompt: str, shown: list[tuple[str, str]]) -> None:
-    assert list(_options(prompt, 2)) == shown
+def test_shown_options_are_read_from_the_lines_that_show_them(
+    prompt: str, shown: list[tuple[str, str]]
+) -> None:
+    assert list(shown_options(prompt, 2)) == shown
 
 
 def test_a_long_question_is_shortened_to_where_it_asks() -> None:

@@ -368,7 +368,7 @@ def weighed_findings(
             else each
             for each in benchmarks
         )
-    return benchmarks, MeasuredStudy(spec, samples, scores, floors, weighed, complete, outcomes)
+    return benchmarks, MeasuredStudy(spec, samples, scores, floors, weighed, complete, outcomes=outcomes)
 
 
 def _taken_back(

@@ -7,7 +7,7 @@ claims of both directions: the chance that *some* decided verdict of a family is
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from gridc.compiler.hypotheses import claims_in, kind_of, sharing_level
@@ -132,8 +132,8 @@ class MeasuredStudy:
     floors: Floors
     weighed: ClaimEvidence
     final: bool
-    outcomes: Mapping[str, Outcomes]
     inside: Collection[str] | None = None
+    outcomes: Mapping[str, Outcomes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

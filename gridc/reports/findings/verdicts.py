@@ -14,6 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
+from gridc.compiler.inputs.rates import COUNTED
 from gridc.reports.findings.corrected import BenchmarkAudit
 from gridc.reports.findings.findings import BENCHMARKS, MEASURED, BenchmarkFinding, PairFinding
 from gridc.reports.findings.rates import CountedRate, RateFinding, RateGap, counted_rates
@@ -134,14 +135,16 @@ def _row(
     one: tuple[CellScore, Fraction | None],
     other: tuple[CellScore, Fraction | None],
     gap: GapRow | RateGap | None,
+    unread: tuple[Fraction, Fraction] | None = None,
 ) -> VerdictRow:
-    """A verdict before its test, from the cells of both models with their values."""
+    """A verdict before its test, from the cells of both models with their values; of a rate with the shares
+    of `unread` answers."""
     (first, value_a), (second, value_b) = one, other
     apart = None if value_a is None or value_b is None else value_a - value_b
     better = None
     if apart and benchmark.direction.target is None:
         better = first.cell.model if (apart < 0) == lower else second.cell.model
-    low, high = _unread_ends(first, second, apart, what)
+    low, high = _unread_ends(first, second, apart, unread)
     return VerdictRow.of(
         benchmark=benchmark.benchmark,
         what=what,
@@ -169,16 +172,27 @@ def _row(
 
 
 def _unread_ends(
-    one: CellScore, other: CellScore, apart: Fraction | None, what: str
+    one: CellScore, other: CellScore, apart: Fraction | None, unread: tuple[Fraction, Fraction] | None
 ) -> tuple[Fraction | None, Fraction | None]:
-    """The ends of a gap whatever unread answers would earn; of a rate each may be of its kind of prompt."""
+    """The ends of a gap whatever unread answers would earn. Of a rate `unread` are the shares of both models'
+    answers that are."""
     if apart is None:
         return None, None
-    if what == SCORE:
-        if one.ends is None or other.ends is None:
-            return None, None
-        return one.ends[0] - other.ends[1], one.ends[1] - other.ends[0]
-    return apart - Fraction(other.unread, other.trials), apart + Fraction(one.unread, one.trials)
+    if unread is not None:
+        return apart - unread[1], apart + unread[0]
+    if one.ends is None or other.ends is None:
+        return None, None
+    return one.ends[0] - other.ends[1], one.ends[1] - other.ends[0]
+
+
+def _unread_share(record: RunRecord, score: CellScore, rate: str) -> Fraction:
+    """How many of a cell's answers to the prompts of a rate are unread."""
+    counts, _ = COUNTED[rate]
+    items = {item.id for item in record.plan.items(score.cell) if counts(item)}
+    outcomes = record.samples.stored[score.cell.key]
+    asked = np.array([name in items for name in outcomes.items], np.bool_)
+    unread = 0 if outcomes.unread is None else int(outcomes.unread[asked].sum())
+    return Fraction(unread, int(outcomes.trials[asked].sum()))
 
 
 def _of_rate(
@@ -199,7 +213,8 @@ def _of_rate(
             continue
         value_a, value_b = (None if value is None else value.value for value in values)
         gap = gaps.get((a, b))
-        row = _row(benchmark, rate.name, lower, where, (one, value_a), (other, value_b), gap)
+        unread = _unread_share(record, one, rate.name), _unread_share(record, other, rate.name)
+        row = _row(benchmark, rate.name, lower, where, (one, value_a), (other, value_b), gap, unread)
         tests = {
             name: _rate_tests(by_place, counted, (a, b), name, lower, margin)
             for name in dict.fromkeys(configuration for _, configuration in by_place)

@@ -142,7 +142,7 @@ def _row(
     (first, value_a), (second, value_b) = one, other
     apart = None if value_a is None or value_b is None else value_a - value_b
     better = None
-    if apart and benchmark.direction.target is None:
+    if apart and (what != SCORE or benchmark.direction.target is None):
         better = first.cell.model if (apart < 0) == lower else second.cell.model
     low, high = _unread_ends(first, second, apart, unread)
     return VerdictRow.of(

@@ -289,7 +289,7 @@ class Asked:
             own = gaps.get((a, b), {"interval": None, "on_units": None})
             if any(self.silent(model, c) for model in (a, b)):
                 own = {"interval": None, "on_units": None}
-            open_ = [self.open(name, model) for model in (a, b)]
+            open_ = [self.open(name, model, c) for model in (a, b)]
             row |= {
                 "value_a": values[a, c], "value_b": values[b, c], "gap": gap,
                 "better": None if abs(gap) < 1e-12 else b if gap > 0 else a,
@@ -304,17 +304,21 @@ class Asked:
                 row["why"] = "copies"
             elif any(self.silent(model, c) for model in (a, b)):
                 row["why"] = "no_answer"
-            elif any(benchmark.too_many(model, c) for model in (a, b)):
+            elif any(self.lost(name, model, c) for model in (a, b)):
                 row["why"] = "unread"
             else:
                 self.over_choices(question, name, a, b)
             yield question
 
-    def open(self, name: str, model: str) -> float:
+    def lost(self, name: str, model: str, c: str) -> bool:
+        """Whether more than a fifth of the answers are unread, or of those to the prompts of a rate."""
+        return self.benchmark.too_many(model, c) or self.open(name, model, c) > 0.2 + 1e-12
+
+    def open(self, name: str, model: str, c: str) -> float:
         """By how much a rate would be higher if every unread answer to its prompts were an error."""
         items = {item for (item, _), own in shown(self.benchmark).items() if BEHAVIOUR[name](own)}
-        samples = self.benchmark.at[model, self.where]["samples"]
-        unread = self.benchmark.unread(model, self.where)
+        samples = self.benchmark.at[model, c]["samples"]
+        unread = self.benchmark.unread(model, c)
         asked = sum(item in items for item, *_ in samples)
         return sum(item in items for item, _ in unread) / asked
 
@@ -324,7 +328,7 @@ class Asked:
         tests: dict[str, Tests | None] = {}
         for c in benchmark.configurations:
             read = self.method(c) == "refusal_keywords"
-            lost = any(benchmark.too_many(model, c) or self.silent(model, c) for model in (a, b))
+            lost = any(self.lost(name, model, c) or self.silent(model, c) for model in (a, b))
             tests[c] = self.of_rates(name, a, b, c, *by_unit) if read and not lost else None
         n, _ = self.errors(name, a, self.where, *by_unit)
         fine = benchmark.unit != "item" and few(n[n > 0])

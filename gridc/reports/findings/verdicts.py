@@ -135,10 +135,10 @@ def _row(
     one: tuple[CellScore, Fraction | None],
     other: tuple[CellScore, Fraction | None],
     gap: GapRow | RateGap | None,
-    unread: tuple[Fraction, Fraction] | None = None,
+    unread: tuple[tuple[int, int], tuple[int, int]] | None = None,
 ) -> VerdictRow:
-    """A verdict before its test, from the cells of both models with their values; of a rate with the shares
-    of `unread` answers."""
+    """A verdict before its test, from the cells of both models with their values; of a rate with how many
+    answers of each are `unread`, of how many."""
     (first, value_a), (second, value_b) = one, other
     apart = None if value_a is None or value_b is None else value_a - value_b
     better = None
@@ -172,27 +172,29 @@ def _row(
 
 
 def _unread_ends(
-    one: CellScore, other: CellScore, apart: Fraction | None, unread: tuple[Fraction, Fraction] | None
+    one: CellScore,
+    other: CellScore,
+    apart: Fraction | None,
+    unread: tuple[tuple[int, int], tuple[int, int]] | None,
 ) -> tuple[Fraction | None, Fraction | None]:
-    """The ends of a gap whatever unread answers would earn. Of a rate `unread` are the shares of both models'
-    answers that are."""
+    """The ends of a gap whatever unread answers would earn; of a rate these are its own."""
     if apart is None:
         return None, None
     if unread is not None:
-        return apart - unread[1], apart + unread[0]
+        return apart - Fraction(*unread[1]), apart + Fraction(*unread[0])
     if one.ends is None or other.ends is None:
         return None, None
     return one.ends[0] - other.ends[1], one.ends[1] - other.ends[0]
 
 
-def _unread_share(record: RunRecord, score: CellScore, rate: str) -> Fraction:
-    """How many of a cell's answers to the prompts of a rate are unread."""
+def _unread_of(record: RunRecord, score: CellScore, rate: str) -> tuple[int, int]:
+    """How many of a cell's answers to the prompts of a rate are unread, and how many there are."""
     counts, _ = COUNTED[rate]
     items = {item.id for item in record.plan.items(score.cell) if counts(item)}
     outcomes = record.samples.stored[score.cell.key]
     asked = np.array([name in items for name in outcomes.items], np.bool_)
     unread = 0 if outcomes.unread is None else int(outcomes.unread[asked].sum())
-    return Fraction(unread, int(outcomes.trials[asked].sum()))
+    return unread, int(outcomes.trials[asked].sum())
 
 
 def _of_rate(
@@ -201,6 +203,11 @@ def _of_rate(
     cells = [score for score in benchmark.cells if score.cell.shared]
     counted = counted_rates(record.plan, record.store, rate.name, [score.cell for score in cells])
     by_place = {(score.cell.model, score.cell.configuration): score for score in cells}
+    unread_of = {
+        place: _unread_of(record, score, rate.name)
+        for place, score in by_place.items()
+        if score.cell.key in counted
+    }
     anchors = {model.model: model.anchor for model in benchmark.models}
     gaps = {(gap.a, gap.b): gap for gap in rate.gaps}
     lower = rate_kind(rate.name).better < 0
@@ -213,10 +220,10 @@ def _of_rate(
             continue
         value_a, value_b = (None if value is None else value.value for value in values)
         gap = gaps.get((a, b))
-        unread = _unread_share(record, one, rate.name), _unread_share(record, other, rate.name)
+        unread = unread_of[a, where], unread_of[b, where]
         row = _row(benchmark, rate.name, lower, where, (one, value_a), (other, value_b), gap, unread)
         tests = {
-            name: _rate_tests(by_place, counted, (a, b), name, lower, margin)
+            name: _rate_tests(by_place, counted, unread_of, (a, b), name, lower, margin)
             for name in dict.fromkeys(configuration for _, configuration in by_place)
         }
         row = row.model_copy(update={"choices": _rate_choices(benchmark, rate, (a, b), lower)})
@@ -247,17 +254,21 @@ def _of_rate(
 def _rate_tests(
     by_place: Mapping[tuple[str, str], CellScore],
     counted: Mapping[str, CountedRate],
+    unread: Mapping[tuple[str, str], tuple[int, int]],
     pair: tuple[str, str],
     where: str,
     lower: bool,
     margin: float | None,
 ) -> GapPValues | None:
-    """The tests of a rate in one configuration; None where one is not counted, or too much is unread."""
+    """The tests of a rate in one configuration; None where one is not counted, or too much is unread: of all
+    answers, or of those that the rate is about."""
     scores = [by_place.get((model, where)) for model in pair]
     if any(score is None or score.cell.key not in counted for score in scores):
         return None
     found = [score for score in scores if score is not None]
     if any(counts_against(score.unread, score.trials) or score.nothing_read for score in found):
+        return None
+    if any(counts_against(*unread[model, where]) for model in pair):
         return None
     one, other = (counted[score.cell.key].counted for score in found)
     return _of_points(one.points, other.points, lower, one.drawn or other.drawn, margin)

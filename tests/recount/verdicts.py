@@ -68,7 +68,11 @@ def verdicts(
             untold.append(benchmark.name)
             continue
         asked = Asked(benchmark, row, audits[benchmark.name], margin)
-        errors = [rate for rate in row["rates"] if rate["name"] in ERRORS]
+        errors = [
+            rate
+            for rate in row["rates"]
+            if rate["name"] in ERRORS and any(asked.where in own for own in rate["models"].values())
+        ]
         for each in [asked.rate(rate) for rate in errors] or [asked.score()]:
             questions += each
     members = _after_holm(questions, study.alpha)

@@ -1,6 +1,7 @@
 """Whether two models differ, at its corners: ties, a target, copies, silence, many pairs."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ from gridc.reports.findings.findings import find
 from gridc.reports.findings.verdicts import VERDICTS
 from gridc.runtime.store.store import Store
 from gridc.schema.verdicts import VerdictRow, VerdictsRow
-from tests.studies import axis, behind, benchmark, head, written
+from tests.studies import Messages, Scripted, axis, behind, benchmark, carried_out, head, written
+from tools.servers.http import Server
 
 FRAMES = axis("frame", {"plain": 'prompt = "{{ question }}"', "exam": 'prompt = "Exam. {{ question }}"'})
 ONE = 'harness = { prompt = "{{ question }}", METHOD }\n'
@@ -23,6 +25,8 @@ SUMS = benchmark(
     "sums", 'query = "ask", options = ["no", "yes"], gold = "key"', 'option_order = "file"', 'unit = "item"'
 ).replace("loading.fields", 'loading.gold = "letter"\nloading.fields')
 PROMPTS = benchmark("prompts", 'query = "ask", expected = "should"', 'unit = "item"')
+
+SORRY = "I'm sorry, I can't help with that."
 
 Says = Callable[[str, str, int, int], str | None]
 """What a model says in a frame to an item, by number and gold: a letter; None: nothing readable."""
@@ -67,7 +71,7 @@ def studied(
         if said is None:
             return ""
         if item.expected:
-            return ("Here is how.", "I'm sorry, I can't help with that.")["AB".index(said)]
+            return ("Here is how.", SORRY)["AB".index(said)]
         return f"Answer: {said}"
 
     compiled = compile_spec(folder / "gridcard.toml", None)
@@ -303,6 +307,46 @@ def test_rates_have_their_own_direction(tmp_path: Path) -> None:
     assert verdicts is not None
     over, _ = verdicts.rows
     assert (over.what, over.better, over.answer) == ("over_refusal", "ant", "differ")
+
+
+JUDGED = axis("reading", {"judge": 'method = "judge"', "words": 'method = "refusal_keywords"'})
+JUDGE = """
+[judge]
+source = "judge-2026-01-01"
+base_url = "URL"
+rubric = "Does it comply?"
+labels = ["comply", "refuse"]
+[sampling]
+seed = 7
+[analysis]
+anchor = { reading = "ANCHOR" }
+"""
+EITHER = "scores = { comply = { comply = 1, refuse = 0 }, refuse = { comply = 0, refuse = 1 } }"
+
+
+@pytest.mark.parametrize("anchor", ["judge", "words"])
+def test_rates_that_are_not_counted_under_the_reference(anchor: str, tmp_path: Path) -> None:
+    """A judge gives scores, and words give rates: the reference says which of them is asked about."""
+
+    def script(model: str, messages: Messages) -> str:
+        text = messages[-1]["content"]
+        if model.startswith("judge"):
+            return json.dumps({"label": "comply" if "Here is how" in text else "refuse"})
+        asked = re.search(r"thing (\d+) done", text)
+        number = int(asked[1]) if asked else 0
+        return ("Here is how.", SORRY)[(number < 20) != (model.startswith("bee") and number % 2 == 1)]
+
+    with Server(Scripted(script)) as served:
+        spec = head("s", behind(served.url, "ant", "bee", version="-2026-01-01"))
+        spec += 'harness = { prompt = "{{ question }}", max_tokens = 16 }\n'
+        spec += PROMPTS.replace("loading.fields", f"{EITHER}\nloading.fields") + JUDGED
+        spec += JUDGE.replace("URL", served.url).replace("ANCHOR", anchor)
+        carried_out(written(tmp_path, spec, prompts(60, 20)))
+    (path,) = tmp_path.rglob("certificate.json")
+    rows = json.loads(path.read_text())["verdicts"]["rows"]
+    asked = {"judge": ["score"], "words": ["over_refusal", "unsafe_compliance"]}[anchor]
+    assert [row["what"] for row in rows] == asked
+    assert all((row["better"], row["answer"]) == ("ant", "differ") for row in rows)
 
 
 def test_the_certificate_has_them(tmp_path: Path) -> None:

@@ -71,7 +71,10 @@ def verdicts(record: RunRecord) -> VerdictsRow | None:
 def _of_benchmark(
     record: RunRecord, benchmark: BenchmarkFinding, margin: float | None
 ) -> Iterator[_Question]:
-    faults = [rate for rate in benchmark.rates if rate_kind(rate.name).beside_score]
+    anchors = {(model.model, model.anchor.cell.configuration) for model in benchmark.models}
+    faults = [
+        rate for rate in benchmark.rates if rate_kind(rate.name).beside_score and anchors & rate.values.keys()
+    ]
     if faults:
         for rate in faults:
             yield from _of_rate(record, benchmark, rate, margin)

@@ -19,6 +19,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings import findings, rates
+from gridc.reports.findings import verdicts as verdicts_module
 from gridc.reports.findings.findings import BENCHMARKS, MEASURED, weighed_findings
 from gridc.reports.findings.item_counts import readings_of
 from gridc.reports.findings.observations import Samples
@@ -30,7 +31,7 @@ from gridc.runtime.store.store import Store
 from gridc.schema.inference import rate_kind
 from gridc.schema.verdicts import VerdictsRow
 from gridc.statistics.arrays import Floats, Whole
-from tests.statistics.test_nulls import ALPHA, at_most_alpha
+from tests.statistics.test_nulls import ALPHA, at_most_alpha, told
 from tests.studies import axis, behind, head, written
 
 RUNS = 400
@@ -49,7 +50,8 @@ class World:
     right, or errs where the benchmark has prompts to refuse (`refusals`), with a chance of `rates` (models,
     configurations). Shares of the variance: `item` and `unit` are what these are for all models, `own` and
     `template` what they are for one; the rest is fresh in every answer. `fixed` units favour one model or
-    the other by so much, in turns, so that they cancel."""
+    the other by so much, in turns, so that they cancel. Of a `rare` share of units the first model has none
+    right, or errs nowhere; elsewhere it has what makes up for that."""
 
     rates: Any
     sizes: Sequence[int]
@@ -61,6 +63,7 @@ class World:
     own: float = 0.2
     template: float = 0.0
     fixed: float = 0.0
+    rare: float = 0.0
 
     @property
     def units(self) -> Whole:
@@ -100,6 +103,8 @@ class World:
         drawn = latent[..., None] + fresh * normal((models, configurations, count, self.replicates))
         ways = np.array([[1, -1, 0, 1, -1, 0][:models]]).T * np.where(units % 2, 1, -1) * self.fixed
         chances = np.asarray(self.rates)[:, :, None] + ways[:, None, :]
+        gone = (random.random(len(self.sizes)) < self.rare)[units]
+        chances[0] = np.where(gone, 1e-9, chances[0] / (1 - self.rare))
         return drawn < np.vectorize(NormalDist().inv_cdf)(chances)[..., None]
 
 
@@ -169,8 +174,8 @@ def _first(function: Callable[..., Any]) -> Callable[..., Any]:
 Counted = Callable[[VerdictsRow], dict[str, bool]]
 
 
-def play(name: str, world: World, folder: Path, wrong: Counted, runs: int = RUNS) -> None:
-    """At most alpha of the studies have each of what is `wrong`."""
+def count(world: World, folder: Path, wrong: Counted, runs: int = RUNS) -> dict[str, int]:
+    """In how many studies each is so of what may be `wrong`."""
     written(folder, world.spec(), world.rows())
     plan = Plan(compile_spec(folder / "gridcard.toml").study)
     false: dict[str, int] = {}
@@ -180,8 +185,13 @@ def play(name: str, world: World, folder: Path, wrong: Counted, runs: int = RUNS
         assert found is not None
         for what, is_wrong in wrong(found).items():
             false[what] = false.get(what, 0) + is_wrong
-    for what, count in false.items():
-        at_most_alpha(f"{name}: {what}", count, runs)
+    return false
+
+
+def play(name: str, world: World, folder: Path, wrong: Counted) -> None:
+    """At most alpha of the studies have each of what is wrong."""
+    for what, false in count(world, folder, wrong).items():
+        at_most_alpha(f"{name}: {what}", false, RUNS)
 
 
 def alike(rate: float, models: int, configurations: int = 1) -> Floats:
@@ -211,6 +221,8 @@ EQUAL = {
     "8 templates that favour models in turns": World(alike(0.5, 3), FEW, fixed=0.3),
     "5 answers each, 3 models, 4 configurations": World(alike(0.6, 3, 4), [1] * 60, 5, own=0.4),
     "5 answers each, families of 1 to 6": World(alike(0.9, 3), MIXED * 5, 5, template=0.4, own=0.1),
+    "24 templates of 10, one in 12 lost whole": World(alike(0.8, 2), [10] * 24, rare=1 / 12, item=0, own=0),
+    "60 templates of 5, one in 30 lost whole": World(alike(0.9, 3, 4), [5] * 60, rare=1 / 30, item=0, own=0),
     "errors of 3 %, 120 prompts, 3 models, 4 configurations": World(
         alike(0.03, 3, 4), [1] * 120, refusals=True
     ),
@@ -218,6 +230,9 @@ EQUAL = {
         alike(0.03, 6), MIXED * 5, refusals=True, template=0.5
     ),
     "errors of 2 %, 5 answers each, 3 models": World(alike(0.02, 3), [1] * 120, 5, refusals=True, own=0.5),
+    "errors of 50 %, 40 templates, one in 20 without": World(
+        alike(0.5, 3, 4), [6] * 40, refusals=True, rare=1 / 20, item=0, own=0
+    ),
     "errors of 30 %, 8 templates": World(alike(0.3, 3, 4), FEW, refusals=True),
 }  # fmt: skip
 
@@ -226,6 +241,15 @@ EQUAL = {
 @pytest.mark.parametrize("name", EQUAL)
 def test_models_that_do_not_differ(name: str, tmp_path: Path) -> None:
     play(name, EQUAL[name], tmp_path, differing)
+
+
+@pytest.mark.slow
+def test_without_holm_six_models_differ_by_chance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant tests each of 15 pairs as if it were the only one."""
+    monkeypatch.setattr(verdicts_module, "holm", list)
+    name = "60 items, 6 models, opposite items"
+    false = count(EQUAL[name], tmp_path, differing)
+    assert told(f"{name}, without Holm", false["they differ"], RUNS)[0] > 2 * ALPHA
 
 
 def within(found: VerdictsRow) -> dict[str, bool]:
@@ -288,19 +312,15 @@ def test_rates_whose_order_neither_holds_nor_turns(name: str, tmp_path: Path) ->
     play(name, BORDERS[name], tmp_path, surviving)
 
 
-def test_a_world_that_is_found(tmp_path: Path) -> None:
-    """A handful of studies in which there is something: what is counted above is printed."""
-    seen: dict[str, list[bool]] = {}
+def test_a_world_in_which_there_is_something(tmp_path: Path) -> None:
+    """A handful of studies: what is counted above is said."""
 
-    def noted(found: VerdictsRow) -> dict[str, bool]:
-        for what, is_so in {**differing(found), **surviving(found), **within(found)}.items():
-            seen.setdefault(what, []).append(is_so)
-        return {}
+    def said(found: VerdictsRow) -> dict[str, bool]:
+        return {**differing(found), **surviving(found), **within(found)}
 
     apart = World([[0.05] * 2, [0.5] * 2], [1] * 120, refusals=True, margin=0.85)
-    play("apart", apart, tmp_path, noted, 3)
-    assert all(all(seen[what]) for what in ("they differ", "an order holds", "within the margin"))
+    seen = count(apart, tmp_path / "apart", said, 3)
+    assert [seen[what] for what in ("they differ", "an order holds", "within the margin")] == [3, 3, 3]
     turned = World([[0.05, 0.5], [0.5, 0.05]], [1] * 120, refusals=True)
-    seen.clear()
-    play("turned", turned, tmp_path / "turned", noted, 3)
-    assert all(seen["an order depends"]) and not any(seen["an order holds"])
+    seen = count(turned, tmp_path / "turned", said, 3)
+    assert (seen["an order depends"], seen["an order holds"]) == (3, 0)

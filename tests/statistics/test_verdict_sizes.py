@@ -216,7 +216,9 @@ EQUAL = {
         alike(0.6, 3, 4), MIXED * 5, template=0.3, unit=0.1
     ),
     "40 families of 1 to 6, 6 models": World(alike(0.7, 6), MIXED * 5, template=0.5, own=0, unit=0),
-    "24 families, one of 30": World(alike(0.5, 3), [30] + [3] * 90, template=0.6, own=0, item=0),
+    "91 families, one with a tenth of the items": World(
+        alike(0.5, 3), [30] + [3] * 90, template=0.6, own=0, item=0
+    ),
     "8 templates, new items of these": World(alike(0.5, 3, 4), FEW),
     "8 templates that favour models in turns": World(alike(0.5, 3), FEW, fixed=0.3),
     "5 answers each, 3 models, 4 configurations": World(alike(0.6, 3, 4), [1] * 60, 5, own=0.4),

@@ -323,10 +323,11 @@ def test_what_labels_correct(second: str, tmp_path: Path) -> None:
     people: every corrected number and every claim, where one configuration was audited, and where both
     were."""
     with Server(answered) as server:
-        study = begin(tmp_path, server.url, second)
+        study = begin(tmp_path, server.url, second, analysis="margin = { pp = 45 }")
     folder, store = study.folder, study.results / "store.sqlite"
     opened = gridc.open(folder / "gridcard.toml")
     opened.audit_sample(4)  # which nobody hands back
+    assert certificate(folder, store)["verdicts"]["rows"][0]["p_within_holm"] < 0.05
     for configurations in (("frame=bare",), ("all",)):
         drawn = opened.audit_sample(240, configurations)
         files = [
@@ -337,6 +338,7 @@ def test_what_labels_correct(second: str, tmp_path: Path) -> None:
         document = certificate(folder, store)
         audit = document["benchmarks"][0]["audit"]
         assert audit["unreturned"] == 1 and audit["annotators"] == 2
+        assert document["verdicts"]["rows"][0]["p_within_holm"] == 1  # labels say nothing of a margin
         # What cannot be read counts against a claim before anybody labels it.
         assert len(audit["taken_back"]) == (second == "ornate")
         found = list(differences(document, again(document, store, folder)))

@@ -598,8 +598,8 @@ anchor = { template = "T4", decoding = "DECODING" }
 
 def refusals(folder: Path, decoding: str = "greedy", margin: float = 12) -> Path:
     """A finished study of two kinds of errors under two templates and decodings; the path of its store.
-    qwen2 refuses less everywhere; mistral and llama change places with the template; of llama a third of the
-    answers to harmful prompts cannot be read under one configuration, and few elsewhere."""
+    qwen2 errs less everywhere; mistral and llama change places with the template; of llama three in ten of
+    the answers to harmful prompts cannot be read under one configuration, and few elsewhere."""
     rng = random.Random(f"refusals {decoding}")
 
     def rows(count: int, templates: int) -> list[dict[str, object]]:
@@ -630,7 +630,7 @@ def refusals(folder: Path, decoding: str = "greedy", margin: float = 12) -> Path
             return f"Answer: {sample.item.letters[(sample.item.gold or 0) ^ (rng.random() < wrong)]}"
         harmful = sample.item.expected == "refuse"
         wrong = {"qwen2": 0.06, "mistral": 0.6 - 0.25 * t4, "llama": 0.15 + 0.45 * t4}[cell.model]
-        hidden = 0.65 if not greedy and not t4 and harmful else 0.08
+        hidden = 0.3 if not greedy and not t4 and harmful else 0.08
         if cell.model == "llama" and rng.random() < hidden:
             return ""
         refuses = harmful ^ (rng.random() < wrong)

@@ -144,7 +144,9 @@ class Asked:
             ends = [benchmark.ends(model, c) for model in (a, b)]
             assert values[0] is not None and values[1] is not None and ends[0] and ends[1]
             gap = values[0] - values[1]
-            own = gaps.get((a, b), {}).get(c) or {"interval": None, "on_units": None}
+            own = gaps.get((a, b), {}).get(c)
+            if own is None or any(self.silent(model, c) for model in (a, b)):
+                own = {"interval": None, "on_units": None}
             row |= {
                 "value_a": float(values[0]), "value_b": float(values[1]), "gap": float(gap),
                 "interval": own["interval"], "on_units": own["on_units"],

@@ -67,7 +67,7 @@ def studied(
     def say(cell: Any, sample: PlannedSample) -> str:
         item = sample.item
         gold = {"comply": 0, "refuse": 1}[item.expected] if item.expected else item.gold or 0
-        said = says(cell.model, cell.levels.get("frame", ""), int(item.id.rpartition("-")[2]) - 1, gold)
+        said = says(cell.model, " ".join(cell.levels.values()), int(item.id.rpartition("-")[2]) - 1, gold)
         if said is None:
             return ""
         if item.expected:
@@ -171,6 +171,30 @@ def test_the_order_turns_with_the_frame(tmp_path: Path) -> None:
         assert row.choices is not None
         assert (row.choices.survival, row.choices.first) == ("depends", None)
         assert [(turn.axis, turn.turned, turn.compared) for turn in row.choices.turns] == [("frame", 1, 1)]
+
+
+AHEAD = {
+    "soft plain": "ant", "soft exam": "bee", "soft quiz": "ant", "loud exam": "ant", "loud quiz": "bee",
+}  # fmt: skip
+
+
+def test_the_axis_that_turns_most_stands_first(tmp_path: Path) -> None:
+    """Loud and plain, both are equal: a tie turns nothing."""
+    tones = axis("tone", {"soft": 'system = "Be soft."', "loud": 'system = "Be loud."'})
+    frames = (
+        FRAMES + axis("frame", {"quiz": 'prompt = "Quiz. {{ question }}"'}).partition('id = "frame"\n')[2]
+    )
+    row = only(
+        studied(
+            tmp_path, sums(40), frames=tones + frames,
+            says=lambda model, place, n, gold: right(gold, AHEAD.get(place, model) == model or n > 30),
+        )
+    )  # fmt: skip
+    assert row.choices is not None
+    assert (row.choices.ahead, row.choices.behind, row.choices.tied) == (3, 2, 1)
+    assert [(turn.axis, turn.turned, turn.compared) for turn in row.choices.turns] == [
+        ("frame", 2, 2), ("tone", 2, 3),
+    ]  # fmt: skip
 
 
 def test_the_score_nearest_to_a_target_is_best(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ class ScoreChart:
 
 
 @dataclass(frozen=True, slots=True)
-class Square:
+class ConfigurationSquare:
     """A configuration: which model is ahead there (None: both are equal), and how opaque it is drawn."""
 
     configuration: str
@@ -141,7 +141,7 @@ def _chart(
     return ScoreChart(board.benchmark, title, note, better, scope, chance, rows, board.configurations, anchor)
 
 
-def squares(findings: Findings, row: VerdictRow) -> tuple[Square, ...]:
+def squares(findings: Findings, row: VerdictRow) -> tuple[ConfigurationSquare, ...]:
     """A square for every configuration of a verdict's benchmark: leads of the first model, ties, leads of the
     second."""
     benchmark = next(each for each in findings.benchmarks if each.benchmark == row.benchmark)
@@ -154,7 +154,7 @@ def squares(findings: Findings, row: VerdictRow) -> tuple[Square, ...]:
     }
     most = max(map(abs, leads.values()), default=Fraction(0)) or Fraction(1)
     return tuple(
-        Square(
+        ConfigurationSquare(
             where,
             None if not lead else row.a if lead > 0 else row.b,
             1.0 if not lead else round(PALEST + (1 - PALEST) * float(abs(lead) / most), 2),

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from gridc.schema.rows import Count, Part, Rounded, Share, Tier
 
-Answer = Literal["differ", "within_margin", "not_told_apart", "not_tested"]
+VerdictAnswer = Literal["differ", "within_margin", "not_told_apart", "not_tested"]
 Survival = Literal["holds", "depends", "open"]
 
 
@@ -75,7 +75,7 @@ class VerdictRow(Part):
         Share | None, Field(description="Of: they differ by less than the margin; null without a margin.")
     ]
     p_within_holm: Share | None
-    answer: Answer
+    answer: VerdictAnswer
     these_units: Annotated[
         bool,
         Field(description="Whether the test is of new items of these very units, because these are few."),

@@ -120,8 +120,8 @@ class Study:
             return [kind for (kind,) in db.execute("SELECT kind FROM event ORDER BY seq")]
 
 
-def begin(folder: Path, url: str, second: str = "ornate", polite: str = "") -> Study:
-    """`init`, two models behind the server, two prompts, run and reported."""
+def begin(folder: Path, url: str, second: str = "ornate", polite: str = "", analysis: str = "") -> Study:
+    """`init`, two models behind the server, two prompts, run and reported; `analysis` are further keys."""
     random = Random(4)
     with (folder / "items.csv").open("w", newline="") as file:
         writer = csv.writer(file)
@@ -149,6 +149,7 @@ def begin(folder: Path, url: str, second: str = "ornate", polite: str = "") -> S
     )
     spec = spec[: spec.index("# Who is compared")] + models + spec[spec.index("# What is asked") :]
     spec = spec[: spec.index("# The harness choices")] + axis + '\n[analysis]\nanchor = { frame = "bare" }\n'
+    spec += f"{analysis}\n"
     spec = re.sub(r'id = "[^"]+"', 'id = "reading"', spec, count=1)
     spec = spec.replace("[harness]\n", '[harness]\nmethod = "extract"\ntemperature = 0\n')
     spec = re.sub(r"sample = \{ n = 40.*\n", "", spec)

@@ -202,7 +202,7 @@ def strength(
 
 def best(kinds: Sequence[str], names: Sequence[str], p: Any) -> Json:
     at = int(np.argmin(p))
-    return {"kind": kinds[at], "name": names[at], "p": float(p[at])} if p[at] < 1 else None
+    return {"kind": kinds[at], "name": names[at], "p": float(p[at])} if p[at] < 1 - 1e-10 else None
 
 
 def evidence(

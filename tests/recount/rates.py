@@ -177,7 +177,7 @@ def row(
     unit_of, units = dict(zip(benchmark.items, groups, strict=True)), len(set(groups))
     item_of = {item: at for at, item in enumerate(benchmark.items)}
     models: dict[str, dict[str, Json]] = {}
-    first, at_first = next(iter(benchmark.at))[1], dict[str, Any]()  # no anchor is declared
+    first, at_first = benchmark.anchor, dict[str, Any]()
     for (model, configuration), cell in benchmark.at.items():
         keywords = study.effect(cell, "method", "extract") == "refusal_keywords"
         if of_behaviour not in (None, keywords) or any(score is None for *_, score in cell["samples"]):

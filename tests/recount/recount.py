@@ -30,6 +30,7 @@ from tests.recount.spread import largest_rho, level_gaps, maxima, variance
 from tests.recount.standings import standings
 from tests.recount.stated import macro_mean, spreads
 from tests.recount.study import Benchmark, Groups, Json, Study
+from tests.recount.verdicts import verdicts
 
 NOT_NUMBERS = (
     r"format|study|title|gridc|outcome|models\..*",  # names
@@ -61,6 +62,10 @@ def groups_in(folder: Path, spec: Json) -> Groups:
                 f"{row['category']}-{row['example_id']}": f"{row['category']}-{number[level](row)}"
                 for row in rows
             }
+        if loader == "rows":
+            (fields,) = (row["loading"]["fields"] for row in spec["benchmark"] if row["id"] == benchmark)
+            rows = [json.loads(line) for line in text.splitlines()]
+            return {f"{benchmark}-{place:05}": row[fields[level]] for place, row in enumerate(rows, 1)}
         return {f"q{place:04}": row[level] for place, row in enumerate(json.loads(text), 1)}
 
     return of
@@ -138,6 +143,19 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
     hypotheses = [
         next(ranked) if kind == "ranking" else row for kind, row in zip(kinds, hypotheses, strict=True)
     ]
+    benchmark_rows = [
+        benchmark_row(
+            benchmark,
+            weighed,
+            measured,
+            len(benchmark.items) if study.recorded else rows_in(folder, benchmark.row["source"]),
+        )
+        | {
+            "standings": standings(benchmark, complete, audits[benchmark.name]),
+            "audit": audits[benchmark.name].document(_taken_back(benchmark, as_read, weighed)),
+        }
+        for benchmark in benchmarks.values()
+    ]
     return {
         "complete": complete,
         "answered": answered,
@@ -151,19 +169,8 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "maxima": list(maxima(study, list(benchmarks.values()))),
         "largest_rho": largest_rho(study, list(benchmarks.values())),
         "precisions": list(precisions(study, benchmarks)),
-        "benchmarks": [
-            benchmark_row(
-                benchmark,
-                weighed,
-                measured,
-                len(benchmark.items) if study.recorded else rows_in(folder, benchmark.row["source"]),
-            )
-            | {
-                "standings": standings(benchmark, complete, audits[benchmark.name]),
-                "audit": audits[benchmark.name].document(_taken_back(benchmark, as_read, weighed)),
-            }
-            for benchmark in benchmarks.values()
-        ],
+        "verdicts": verdicts(study, benchmarks, benchmark_rows, complete, audits),
+        "benchmarks": benchmark_rows,
     }
 
 

@@ -1,6 +1,7 @@
 """The studies that are recounted: invented answers, with every corner at once."""
 
 import json
+import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import gridc
 from benchmarks.synthetic import fill
 from gridc.compiler.compile import compile_spec
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lock.lock import make_lock, write_lock
-from gridc.compiler.lowering.calls import Prompt
+from gridc.compiler.lowering.calls import PlannedSample, Prompt
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Answer
 from gridc.runtime.run import conclude
@@ -283,6 +285,7 @@ seed = 7
 parse_clean = 0.9
 estimator = "cluster_logit"
 nnh = { rounding = "ceil" }
+margin = { pp = 25 }
 thresholds = [{ at = 0.5, declared = "ex_ante", source = "a test" }]
 """
 
@@ -539,3 +542,99 @@ def _scripted(name: str, prompt: Prompt) -> Answer:
     elif "VERDICT" in asked and draw % 2:
         text = ("VERDICT: SAFE", "VERDICT: UNSAFE")[draw % 4 == 1]
     return Answer(name, {"text": text, "tokens": [1, 2], "finish": "stop", "near_ties": 0}, {}, {}, 0.0)
+
+
+REFUSALS = """\
+gridcard = 1
+[study]
+id = "refusals"
+title = "Two kinds of errors, of single prompts and of few templates, some of whose answers cannot be read"
+purpose = "comparative"
+not_varied = ["everything real"]
+MODELS
+[[benchmark]]
+id = "single"
+loader = "rows"
+source = "path:single.jsonl"
+direction = "higher_is_better"
+unit = "item"
+[benchmark.loading.fields]
+query = "ask"
+expected = "should"
+[[benchmark]]
+id = "templates"
+loader = "rows"
+source = "path:templates.jsonl"
+direction = "higher_is_better"
+unit = "template"
+[benchmark.loading.fields]
+query = "ask"
+expected = "should"
+template = "made_from"
+[[benchmark]]
+id = "sums"
+loader = "rows"
+source = "path:sums.jsonl"
+direction = "lower_is_better"
+option_order = "file"
+unit = "template"
+method = "extract"
+[benchmark.loading]
+gold = "index"
+fields = { query = "ask", options = ["list"], gold = "key", template = "made_from" }
+[harness]
+method = "refusal_keywords"
+AXES
+[[waive]]
+code = "GC520"
+why = "a test"
+[sampling]
+seed = 7
+[analysis]
+margin = { pp = MARGIN }
+anchor = { template = "T4", decoding = "DECODING" }
+"""
+
+
+def refusals(folder: Path, decoding: str = "greedy", margin: float = 12) -> Path:
+    """A finished study of two kinds of errors under two templates and decodings; the path of its store.
+    qwen2 errs less everywhere; mistral and llama change places with the template; of llama three in ten of
+    the answers to harmful prompts cannot be read under one configuration, and few elsewhere."""
+    rng = random.Random(f"refusals {decoding}")
+
+    def rows(count: int, templates: int) -> list[dict[str, object]]:
+        return [
+            {"ask": f"How is thing {n} of {templates} done?", "should": ("comply", "refuse")[n % 2],
+             "made_from": f"t{int(templates * rng.random() ** 1.5)}"}
+            for n in range(count)
+        ]  # fmt: skip
+
+    sums = [
+        {"ask": f"Is {n} odd?", "list": ["No", "Yes"], "key": n % 2, "made_from": f"s{n % 7}"}
+        for n in range(90)
+    ]
+    for name, made in (("single", rows(160, 160)), ("templates", rows(180, 9)), ("sums", sums)):
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, made)))
+    models = "".join(
+        f'[[model]]\nid = "{name}"\nengine = "hf"\nsource = "builtin:pocket-{name}"\n'
+        for name in ("qwen2", "mistral", "llama")
+    )
+    spec = REFUSALS.replace("MODELS\n", models).replace("AXES\n", AXES)
+    spec = spec.replace("MARGIN", str(margin)).replace("DECODING", decoding)
+    (folder / "gridcard.toml").write_text(spec)
+
+    def say(cell: Cell, sample: PlannedSample) -> str:
+        t4, greedy = cell.levels["template"] == "T4", cell.levels["decoding"] == "greedy"
+        if sample.item.options:
+            wrong = {"qwen2": 0.1, "mistral": 0.5, "llama": 0.45}[cell.model]
+            return f"Answer: {sample.item.letters[(sample.item.gold or 0) ^ (rng.random() < wrong)]}"
+        harmful = sample.item.expected == "refuse"
+        wrong = {"qwen2": 0.06, "mistral": 0.6 - 0.25 * t4, "llama": 0.15 + 0.45 * t4}[cell.model]
+        hidden = 0.3 if not greedy and not t4 and harmful else 0.08
+        if cell.model == "llama" and rng.random() < hidden:
+            return ""
+        refuses = harmful ^ (rng.random() < wrong)
+        return "I'm sorry, I can't help with that." if refuses else "Here is how."
+
+    fill(compile_spec(folder / "gridcard.toml", None), folder / "store.sqlite", say)
+    return folder / "store.sqlite"

@@ -136,6 +136,11 @@ class Benchmark:
         self.distinct = len(questions) if several else 0
         self.first = [self.at[self.models[0], configuration] for configuration in self.configurations]
         self.levels = [cell["levels"] for cell in self.first]
+        stated = study.spec["analysis"].get("anchor") or {}
+        places = ({**cell["levels"], "benchmark": name, "tier": cell["tier"]} for cell in self.first)
+        self.anchor = next(
+            c for c, place in zip(self.configurations, places, strict=True) if matches(stated, place)
+        )
         self.method = [study.effect(cell, "method", "extract") for cell in self.first]
         self.replicates = [
             1 + max(replicate for _, replicate, _, _ in cell["samples"]) for cell in self.first

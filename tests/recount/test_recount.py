@@ -22,7 +22,7 @@ from gridc.reports.findings.findings import find
 from gridc.runtime.store.store import Store
 from tests.e2e.test_corrected import answered, begin
 from tests.recount.recount import differences, leaves, recount
-from tests.recount.studies import SHIPPED, corners, graded
+from tests.recount.studies import SHIPPED, corners, graded, refusals
 from tests.reports.test_log_study import table
 from tools.servers.http import Server
 
@@ -210,6 +210,58 @@ def test_parts_of_points_and_rates_of_their_own(parts_of_points: tuple[Any, Path
     assert list(differences(document, again(document, store, folder))) == []
 
 
+@pytest.mark.parametrize(("decoding", "margin"), [("greedy", 12.5), ("sampled", 45)])
+def test_two_kinds_of_errors(decoding: str, margin: float, tmp_path: Path) -> None:
+    """Single prompts and few templates, by one answer or by three; a reference that is not the first."""
+    store = refusals(tmp_path, decoding, margin)
+    document = certificate(tmp_path, store)
+    rows = document["verdicts"]["rows"]
+    assert document["verdicts"]["members"] == 2 * len(rows) == 30
+    assert {(row["benchmark"], row["these_units"]) for row in rows} == {
+        ("single", False), ("templates", True), ("sums", True),
+    }  # fmt: skip
+    assert {row["test"] for row in rows} == {"mcnemar" if decoding == "greedy" else "gaffke"}
+    answers = {"differ", "not_told_apart" if decoding == "greedy" else "within_margin"}
+    assert {row["answer"] for row in rows} == answers
+    assert {row["choices"]["survival"] for row in rows} == {"holds", "depends", "open"}
+    assert any(row["unread_low"] < row["unread_high"] for row in rows)
+    assert list(differences(document, again(document, store, tmp_path))) == []
+
+
+def test_too_much_is_unread_under_the_reference(tmp_path: Path) -> None:
+    """Of llama more than a fifth: rates are not tested, and of a score each speaks against every claim."""
+    store = refusals(tmp_path)
+    with sqlite3.connect(store) as db:
+        cells = """SELECT id FROM cell WHERE model = 'llama' AND benchmark IN ('single', 'sums')
+                   AND configuration = 'template=T4,decoding=greedy'"""
+        db.execute(
+            f"""UPDATE sample SET score = 0, choice = NULL, evidence = NULL
+                WHERE cell IN ({cells}) AND substr(item, -1) IN ('1', '2', '3')"""
+        )
+    document = certificate(tmp_path, store)
+    rows = [row for row in document["verdicts"]["rows"] if row["benchmark"] == "single"]
+    assert {(row["b"], row["why"], row["test"]) for row in rows} == {
+        ("mistral", "", "mcnemar"), ("llama", "unread", "not_tested"),
+    }  # fmt: skip
+    scores = [row for row in document["verdicts"]["rows"] if row["what"] == "score"]
+    assert [row["answer"] for row in scores] == ["differ", "not_told_apart", "not_told_apart"]
+    assert scores[0]["p"] < scores[1]["p"] / 1e5 and scores[2]["p"] == 1
+    assert list(differences(document, again(document, store, tmp_path))) == []
+
+
+def test_a_model_that_says_nothing_under_the_reference(tmp_path: Path) -> None:
+    store = refusals(tmp_path)
+    with sqlite3.connect(store) as db:
+        cells = "SELECT id FROM cell WHERE model = 'llama' AND configuration = 'template=T4,decoding=greedy'"
+        db.execute(f"UPDATE sample SET score = 0, choice = NULL, evidence = NULL WHERE cell IN ({cells})")
+    document = certificate(tmp_path, store)
+    rows = document["verdicts"]["rows"]
+    assert {(row["b"], row["why"]) for row in rows} == {("mistral", ""), ("llama", "no_answer")}
+    found = list(differences(document, again(document, store, tmp_path)))
+    # Elsewhere the recount takes such a model for one that is wrong.
+    assert [each for each in found if each.startswith("verdicts")] == []
+
+
 BREAK: dict[str, Callable[[Any], None]] = {
     "a count": lambda c: c["benchmarks"][0]["scopes"][0]["pairs"][0].update(
         plus=1 + c["benchmarks"][0]["scopes"][0]["pairs"][0]["plus"]
@@ -222,6 +274,11 @@ BREAK: dict[str, Callable[[Any], None]] = {
     ),
     "a new number": lambda c: c["benchmarks"][0].update(luck=0.5),
     "a new number in a row": lambda c: c["hypotheses"][0].update(luck={"p": 0.5}),
+    "a verdict": lambda c: c["verdicts"]["rows"][0].update(answer="within_margin"),
+    "a p of one side": lambda c: c["verdicts"]["rows"][0].update(p=c["verdicts"]["rows"][0]["p"] / 2),
+    "what survives": lambda c: c["verdicts"]["rows"][0]["choices"].update(survival="holds"),
+    "a new number in a verdict": lambda c: c["verdicts"]["rows"][0].update(luck=0.5),
+    "a missing verdict": lambda c: c["verdicts"]["rows"].pop(),
     "a missing row": lambda c: c["benchmarks"][0]["between"].pop(),
 }
 
@@ -279,10 +336,11 @@ def test_what_labels_correct(second: str, tmp_path: Path) -> None:
     people: every corrected number and every claim, where one configuration was audited, and where both
     were."""
     with Server(answered) as server:
-        study = begin(tmp_path, server.url, second)
+        study = begin(tmp_path, server.url, second, analysis="margin = { pp = 45 }")
     folder, store = study.folder, study.results / "store.sqlite"
     opened = gridc.open(folder / "gridcard.toml")
     opened.audit_sample(4)  # which nobody hands back
+    assert certificate(folder, store)["verdicts"]["rows"][0]["p_within_holm"] < 0.05
     for configurations in (("frame=bare",), ("all",)):
         drawn = opened.audit_sample(240, configurations)
         files = [
@@ -293,6 +351,7 @@ def test_what_labels_correct(second: str, tmp_path: Path) -> None:
         document = certificate(folder, store)
         audit = document["benchmarks"][0]["audit"]
         assert audit["unreturned"] == 1 and audit["annotators"] == 2
+        assert document["verdicts"]["rows"][0]["p_within_holm"] == 1  # labels say nothing of a margin
         # What cannot be read counts against a claim before anybody labels it.
         assert len(audit["taken_back"]) == (second == "ornate")
         found = list(differences(document, again(document, store, folder)))

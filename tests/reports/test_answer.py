@@ -23,7 +23,7 @@ from gridc.reports.statements.cautions import Caution
 from gridc.schema.hypotheses import EffectRow
 from gridc.schema.hypotheses import TestRow as Deciding
 from gridc.schema.verdicts import VerdictRow
-from tests.reports.builders import AXES, ITEMS, findings_of, having, reversing, spec_of
+from tests.reports.builders import AXES, ITEMS, findings_of, having, outcomes_of, reversing, spec_of
 
 TWO = {"ant": None, "bee": None}
 THREE = {**TWO, "cat": None}
@@ -105,7 +105,8 @@ def test_the_title_is_answered_as_the_certificate_counts(seed: int) -> None:
         changed = sum(pair["plus"] > 0 and pair["minus"] > 0 for pair in pairs)
         headline = answer(findings).headline
         if 0 < changed < len(pairs):
-            assert headline.startswith(f"In part: on the 20 items asked, {changed} of {len(pairs)} pairs")
+            share = f"{changed} of {len(pairs)} comparisons"
+            assert headline.startswith(f"In part: on the 20 items asked, the models change places in {share}")
             continue
         holds = yes_when == "order_holds"
         assert headline.startswith("Yes: on the 20 items asked" if (changed == 0) is holds else "No: on the")
@@ -283,7 +284,13 @@ def behaving(
         }
 
     about = SimpleNamespace(copied=False)
-    measured: Any = SimpleNamespace(spec=findings.plan.study.spec, final=True, outcomes={"facts": about})
+    answers = outcomes_of(10)
+    samples = SimpleNamespace(
+        plan=findings.plan, stored={cell.key: answers for cell in findings.plan.cells()}
+    )
+    measured: Any = SimpleNamespace(
+        spec=findings.plan.study.spec, final=True, outcomes={"facts": about}, samples=samples
+    )
     found = having(findings, VERDICTS, verdicts_of([made], measured, counted))
     return replace(found, benchmarks=(made,))
 

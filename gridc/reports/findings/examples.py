@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gridc.compiler.grid.cells import Cell
+from gridc.compiler.inputs.rates import COUNTED
 from gridc.reports.findings.findings import BENCHMARKS, BenchmarkFinding
 from gridc.reports.findings.read_answers import (
     Options,
@@ -19,7 +20,7 @@ from gridc.reports.findings.read_answers import (
     read_as,
 )
 from gridc.reports.findings.run_record import Finding, RunRecord
-from gridc.reports.findings.verdicts import VERDICTS
+from gridc.reports.findings.verdicts import SCORE, VERDICTS
 from gridc.schema.inference import RATES
 from gridc.schema.verdicts import VerdictRow
 
@@ -74,14 +75,15 @@ def _example(record: RunRecord, benchmark: BenchmarkFinding) -> AnswerExample | 
         names = list(anchors)[:2]
         pairs = [(names[0], names[-1], "score")] if names else []
     read: dict[str, Mapping[str, ReadAnswers]] = {}
-    expected = {item.id: item.expected for cell in anchors.values() for item in record.plan.items(cell)}
+    held = {item.id: item for cell in anchors.values() for item in record.plan.items(cell)}
     first = None
     for a, b, what in pairs:
         for model in (a, b):
             if model not in read:
                 read[model] = read_answers(record.store, record.plan, anchors[model])
         both = [name for name in read[a] if name in read[b]]
-        items = [name for name in both if EXPECTED.get(what) in (None, expected[name])]
+        counts = COUNTED[what][0] if what != SCORE else None
+        items = [name for name in both if counts is None or counts(held[name])]
         apart = differing(read[a], read[b], items)
         if apart:
             return _shown(record, anchors, read, (a, b), apart[0], len(apart), len(items))
@@ -94,10 +96,6 @@ def _example(record: RunRecord, benchmark: BenchmarkFinding) -> AnswerExample | 
 def _says_most(row: VerdictRow) -> tuple[bool, bool, float]:
     kind = RATES.get(row.what)
     return row.answer == "differ", kind is not None and kind.fault is not None, abs(row.gap or 0.0)
-
-
-EXPECTED = {"unsafe_compliance": "refuse", "over_refusal": "comply"}
-"""Which prompts can show a kind of error."""
 
 
 def _shown(

@@ -16,6 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from gridc.compiler.grid.cells import Cell
+from gridc.compiler.inputs.rates import COUNTED
 from gridc.reports.findings.corrected import BenchmarkAudit
 from gridc.reports.findings.findings import BENCHMARKS, MEASURED, BenchmarkFinding, PairFinding
 from gridc.reports.findings.hypotheses.finding import MeasuredStudy
@@ -28,7 +29,7 @@ from gridc.schema.base import ALPHA
 from gridc.schema.certificate import GapRow
 from gridc.schema.inference import rate_kind
 from gridc.schema.rows import Tier
-from gridc.schema.verdicts import Answer, ChoicesRow, Survival, TurnsRow, VerdictRow, VerdictsRow
+from gridc.schema.verdicts import ChoicesRow, Survival, TurnsRow, VerdictAnswer, VerdictRow, VerdictsRow
 from gridc.statistics import exact_tests
 from gridc.statistics.arrays import Floats
 from gridc.statistics.exact_tests import holm
@@ -86,7 +87,10 @@ def verdicts_of(
 def _of_benchmark(
     benchmark: BenchmarkFinding, measured: MeasuredStudy, count: CountRates, margin: float | None
 ) -> Iterator[_Question]:
-    faults = [rate for rate in benchmark.rates if rate_kind(rate.name).beside_score]
+    anchors = {(model.model, model.anchor.cell.configuration) for model in benchmark.models}
+    faults = [
+        rate for rate in benchmark.rates if rate_kind(rate.name).beside_score and anchors & rate.values.keys()
+    ]
     if faults:
         for rate in faults:
             yield from _of_rate(benchmark, rate, measured, count, margin)
@@ -169,14 +173,16 @@ def _row(
     one: tuple[CellScore, Fraction | None],
     other: tuple[CellScore, Fraction | None],
     gap: GapRow | RateGap | None,
+    unread: tuple[tuple[int, int], tuple[int, int]] | None = None,
 ) -> VerdictRow:
-    """A verdict before its test, from the cells of both models with their values."""
+    """A verdict before its test, from the cells of both models with their values; of a rate with how many
+    answers of each are `unread`, of how many."""
     (first, value_a), (second, value_b) = one, other
     apart = None if value_a is None or value_b is None else value_a - value_b
     better = None
-    if apart and benchmark.direction.target is None:
+    if apart and (what != SCORE or benchmark.direction.target is None):
         better = first.cell.model if (apart < 0) == lower else second.cell.model
-    low, high = _unread_ends(first, second, apart, what)
+    low, high = _unread_ends(first, second, apart, unread)
     return VerdictRow.of(
         benchmark=benchmark.benchmark,
         what=what,
@@ -205,16 +211,29 @@ def _row(
 
 
 def _unread_ends(
-    one: CellScore, other: CellScore, apart: Fraction | None, what: str
+    one: CellScore,
+    other: CellScore,
+    apart: Fraction | None,
+    unread: tuple[tuple[int, int], tuple[int, int]] | None,
 ) -> tuple[Fraction | None, Fraction | None]:
-    """The ends of a gap whatever unread answers would earn; of a rate each may be of its kind of prompt."""
+    """The ends of a gap whatever unread answers would earn; of a rate these are its own."""
     if apart is None:
         return None, None
-    if what == SCORE:
-        if one.ends is None or other.ends is None:
-            return None, None
-        return one.ends[0] - other.ends[1], one.ends[1] - other.ends[0]
-    return apart - Fraction(other.unread, other.trials), apart + Fraction(one.unread, one.trials)
+    if unread is not None:
+        return apart - Fraction(*unread[1]), apart + Fraction(*unread[0])
+    if one.ends is None or other.ends is None:
+        return None, None
+    return one.ends[0] - other.ends[1], one.ends[1] - other.ends[0]
+
+
+def _unread_of(measured: MeasuredStudy, score: CellScore, rate: str) -> tuple[int, int]:
+    """How many of a cell's answers to the prompts of a rate are unread, and how many there are."""
+    counts, _ = COUNTED[rate]
+    items = {item.id for item in measured.samples.plan.items(score.cell) if counts(item)}
+    outcomes = measured.samples.stored[score.cell.key]
+    asked = np.array([name in items for name in outcomes.items], np.bool_)
+    unread = 0 if outcomes.unread is None else int(outcomes.unread[asked].sum())
+    return unread, max(int(outcomes.trials[asked].sum()), 1)
 
 
 def _of_rate(
@@ -227,6 +246,11 @@ def _of_rate(
     cells = [score for score in benchmark.cells if score.cell.shared]
     counted = count(rate.name, [score.cell for score in cells])
     by_place = {(score.cell.model, score.cell.configuration): score for score in cells}
+    unread_of = {
+        place: _unread_of(measured, score, rate.name)
+        for place, score in by_place.items()
+        if score.cell.key in counted
+    }
     anchors = {model.model: model.anchor for model in benchmark.models}
     gaps = {(gap.a, gap.b): gap for gap in rate.gaps}
     lower = rate_kind(rate.name).better < 0
@@ -239,9 +263,10 @@ def _of_rate(
             continue
         value_a, value_b = (None if value is None else value.value for value in values)
         gap = gaps.get((a, b))
-        row = _row(benchmark, rate.name, lower, where, (one, value_a), (other, value_b), gap)
+        unread = unread_of[a, where], unread_of[b, where]
+        row = _row(benchmark, rate.name, lower, where, (one, value_a), (other, value_b), gap, unread)
         tests = {
-            name: _rate_tests(by_place, counted, (a, b), name, lower, margin)
+            name: _rate_tests(by_place, counted, unread_of, (a, b), name, lower, margin)
             for name in dict.fromkeys(configuration for _, configuration in by_place)
         }
         row = row.model_copy(update={"choices": _rate_choices(benchmark, rate, (a, b), lower)})
@@ -273,17 +298,21 @@ def _of_rate(
 def _rate_tests(
     by_place: Mapping[tuple[str, str], CellScore],
     counted: Mapping[str, CountedRate],
+    unread: Mapping[tuple[str, str], tuple[int, int]],
     pair: tuple[str, str],
     where: str,
     lower: bool,
     margin: float | None,
 ) -> GapPValues | None:
-    """The tests of a rate in one configuration; None where one is not counted, or too much is unread."""
+    """The tests of a rate in one configuration; None where one is not counted, or too much is unread: of all
+    answers, or of those that the rate is about."""
     scores = [by_place.get((model, where)) for model in pair]
     if any(score is None or score.cell.key not in counted for score in scores):
         return None
     found = [score for score in scores if score is not None]
     if any(counts_against(score.unread, score.trials) or score.nothing_read for score in found):
+        return None
+    if any(counts_against(*unread[model, where]) for model in pair):
         return None
     one, other = (counted[score.cell.key].counted for score in found)
     return _of_points(one.points, other.points, lower, one.drawn or other.drawn, margin)
@@ -460,7 +489,7 @@ def _decided(
     if question.tests is None:
         return row
     p, within = paid[number, "p"], paid.get((number, "p_within"))
-    answer: Answer = "not_told_apart"
+    answer: VerdictAnswer = "not_told_apart"
     if p <= alpha and row.better is not None:
         answer = "differ"
     elif within is not None and within <= alpha:

@@ -26,6 +26,7 @@ from gridc.reports.statements.verdicts import (
     better_named,
     comparisons,
     counts_words,
+    declared_words,
     family_words,
     move_words,
     named,
@@ -204,11 +205,12 @@ def _how_often(findings: Findings) -> Iterator[str]:
     if not often:
         return
     least, most = (pick(often, key=lambda each: each[0]) for pick in (min, max))
-    shown = (least, most) if least is not most else (most,)
-    counts = "; ".join(f"{counts_words(row)} ({about(row, findings)})" for *_, row in shown)
+    counts = [f"{counts_words(row)} ({about(row, findings)})" for *_, row in (least, most)]
+    both = least is not most
+    told = f"Most stable: {counts[0]}. Least stable: {counts[1]}." if both else f"{counts[1]}."
     known = all(choices.survival == "depends" for choices, _ in turned)
-    chance = "" if known else " Models that are equal on average change places too, by chance."
-    yield f"{'Least and most: ' if len(shown) > 1 else ''}{counts}.{chance}"
+    chance = "" if known else " Equally good models change places in some configurations too, by chance."
+    yield f"{told}{chance}"
 
 
 def _swaps(findings: Findings) -> Iterator[str]:
@@ -220,7 +222,7 @@ def _swaps(findings: Findings) -> Iterator[str]:
             counts[0], counts[1] = counts[0] + turn.turned, counts[1] + turn.compared
     if len(totals) > 1 and any(turned for turned, _ in totals.values()):
         order = sorted(totals.items(), key=lambda each: -each[1][0] / each[1][1])
-        told = ", ".join(f"{axis} in {turned} of {of} cases" for axis, (turned, of) in order[:FEW])
+        told = ", ".join(f"{axis} in {turned} of {of} cases" for axis, (turned, of) in order[:MOST_MODELS])
         yield f"Changed alone, with all else equal, what changes the leader most often: {told}."
 
 
@@ -242,24 +244,24 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
     rows = rows_of(findings)
     tested = [row for row in rows if row.answer != "not_tested"]
     differ = [row for row in rows if row.answer == "differ"]
-    if differ and len(tested) > 1:
-        verb = "shows" if len(differ) == 1 else "show"
-        share = f"{len(differ)} of {len(tested)} comparisons {verb} a difference"
-        asked = findings.plan.study.spec.study.yes_when == "models_differ"
-        begin = "These are beyond" if asked else f"Under the reference configuration {share} beyond"
+    if differ:
+        many = f"{len(differ)} of {len(tested)} differences are" if len(differ) > 1 else "one difference is"
+        many = "the difference is" if len(tested) == 1 else many
         undone = [row for row in differ if not robust(row, findings)]
-        weak = f" Unreadable answers alone could undo {len(undone)} of these." if undone else ""
-        yield f"{begin} chance: {better_named(differ, findings)}.{weak}{_few_units(differ)}"
-    elif differ:
-        text = f"Under the reference configuration, beyond chance, {better_named(differ, findings)}."
-        yield f"{text}{_few_units(differ)}"
+        whom = "this" if len(differ) == 1 else f"{len(undone)} of these"
+        weak = f" Unreadable answers alone could undo {whom}." if undone else ""
+        yield (
+            f"Under the reference configuration {many} beyond chance: {better_named(differ, findings)}."
+            f"{weak}{_few_units(differ, findings)}"
+        )
     elif tested:
         yield "Under the reference configuration no two models can be told apart."
     several = [row for row in rows if row.choices is not None]
     holds = [row for row in several if row.choices is not None and row.choices.survival == "holds"]
     depends = [row for row in several if row.choices is not None and row.choices.survival == "depends"]
     if holds:
-        yield f"In all configurations, on new items too: {better_named(holds, findings)}."
+        kept = better_named(holds, findings)
+        yield f"The same order holds in all configurations, on new items too: {kept}."
     if depends:
         pairs = named(depends, findings)
         yield f"On new items too the order depends on the configuration: {pairs}."
@@ -270,10 +272,10 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
     yield from _on_average(findings)
 
 
-def _few_units(rows: Sequence[VerdictRow]) -> str:
+def _few_units(rows: Sequence[VerdictRow], findings: Findings) -> str:
     """Which of these verdicts reach new items of the very groups that were asked, and no further."""
-    few = list(dict.fromkeys(row.benchmark for row in rows if row.these_units))
-    return f" On {listed(few)} that is for new items of the same groups alone." if few else ""
+    few = {row.benchmark: scope_words(row, findings) for row in rows if row.these_units}
+    return "".join(f" On {benchmark} that covers {scope}." for benchmark, scope in few.items())
 
 
 def _on_average(findings: Findings) -> Iterator[str]:
@@ -418,6 +420,7 @@ def _facts(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[tuple[s
     yield "Guessing", listed(chances[:FEW])
     spec = findings.plan.study.spec
     yield "Not varied", ", ".join(spec.study.not_varied)
+    yield "Planned before the data", declared_words(findings) if rows_of(findings) else ""
     yield "Models", ", ".join(f"{model.id} ({model.source})" for model in spec.model[:MOST_MODELS])
     if recorded is not None and recorded.unknown:
         yield "Not recorded", "; ".join(recorded.unknown)

@@ -108,8 +108,9 @@ def _unread_on(findings: Findings, benchmark: BenchmarkFinding) -> str:
     worst = min(low, key=lambda score: score.parse_rate or 0)
     places, size = len({score.cell.configuration for score in low}), len(benchmark.full.scope.configurations)
     where = f" in {places} of {size} configurations" if size > 1 else ""
-    most = f"{'at worst ' if len(low) > 1 else ''}{percent(1 - (worst.parse_rate or 0))}"
-    some = f"On {benchmark.benchmark} some answers could not be read{where}, {most} of a model's"
+    at = f" under {worst.cell.configuration}" if size > 1 else ""
+    most = f"{percent(1 - (worst.parse_rate or 0))} of {worst.cell.model}'s{at}"
+    some = f"On {benchmark.benchmark} some answers could not be read{where}, at worst {most}"
     return f"{some}; each {unreadable_words(low)}."
 
 

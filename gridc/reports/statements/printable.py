@@ -119,7 +119,7 @@ def _claims(findings: Findings, rows: Sequence[VerdictRow]) -> list[PrintableSen
 
 
 def _of_row(findings: Findings, row: VerdictRow) -> Iterator[tuple[float, PrintableSentence]]:
-    choices, family, better = row.choices, findings[VERDICTS], _Comparison(findings, row)
+    choices, family, better = row.choices, findings[VERDICTS], _Wording(findings, row)
     if choices is not None and choices.survival != "open":
         likely = ", by an approximation" if choices.strength == "supported" else ""
         holds = choices.survival == "holds"
@@ -139,8 +139,7 @@ def _of_row(findings: Findings, row: VerdictRow) -> Iterator[tuple[float, Printa
         span = "" if ends is None else f"95 % interval {between(ends, hundredths)} points, "
         reason = f"{span}{p_in_text(row.p_holm)} with all {family.members if family else 0} tests counted"
         reason += f"; {scope}" if scope else ""
-        reason += f"; {counts_words(row)}" if choices is not None else ""
-        text = f"Under the reference configuration {better.with_values(*sides(row))}."
+        text = f"Under the reference configuration {better.with_values(*sides(row))}{_elsewhere(row)}."
         yield 1, PrintableSentence(True, text, reason)
     if row.answer == "within_margin" and family is not None and family.margin is not None:
         text = (
@@ -150,11 +149,20 @@ def _of_row(findings: Findings, row: VerdictRow) -> Iterator[tuple[float, Printa
         yield 1, PrintableSentence(True, text, f"{p_in_text(row.p_within_holm)} of a test at that margin")
 
 
+def _elsewhere(row: VerdictRow) -> str:
+    """In how many configurations the other model is better, where it is in some."""
+    choices, (first, second) = row.choices, sides(row)
+    if choices is None:
+        return ""
+    others = choices.behind if first == row.a else choices.ahead
+    return f"; in {others} of {choices.size} configurations {second} is better" if others else ""
+
+
 AND_NEW = "on these items and on new ones of the same kind"
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
+class _Wording:
     """How one says of a verdict's quantity that a model is better."""
 
     findings: Findings
@@ -237,12 +245,12 @@ def _not_shown(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Print
                 )
             else:
                 reason = (
-                    f"{gap_words(row)} better than {other} here, 95 % interval {hundredths(-ends[0])} points "
-                    f"worse to {hundredths(ends[1])} better"
+                    f"new items could put {other} ahead: {gap_words(row)} better here, 95 % interval "
+                    f"{hundredths(-ends[0])} worse to {hundredths(ends[1])} better"
                 )
-            tempting.append(
-                (abs(row.gap or 0.0), PrintableSentence(False, _Comparison(findings, row).best(best), reason))
-            )
+            reason += f"; {counts_words(row)}" if row in reversed_pairs(against) else ""
+            text = _Wording(findings, row).best(best)
+            tempting.append((abs(row.gap or 0.0), PrintableSentence(False, text, reason)))
             continue
         loses = [row for row in against if row in reversed_pairs(against)]
         if loses:
@@ -250,7 +258,7 @@ def _not_shown(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Print
                 loses, key=lambda each: min(each.choices.ahead, each.choices.behind) if each.choices else 0
             )
             reason = f"depends on {choice_named(row.choices)}: {counts_words(row)}" if row.choices else ""
-            text = _Comparison(findings, row).best(best)
+            text = _Wording(findings, row).best(best)
             tempting.append((1.0, PrintableSentence(False, text, reason)))
     yield from (made for _, made in sorted(tempting, key=lambda each: -each[0])[: MOST_NO - 1])
 

@@ -170,9 +170,9 @@ def survival_word(row: VerdictRow) -> str:
     if choices.survival == "holds":
         return f"same order in all {choices.size} configurations, new items too"
     if choices.survival == "depends":
-        return f"order depends on {choice_named(choices)}, new items too"
+        return f"order changes, most often with {choice_named(choices)}, new items too"
     if choices.ahead and choices.behind:
-        return f"order depends on {choice_named(choices)}, on these items"
+        return f"order changes, most often with {choice_named(choices)}, on these items"
     if not choices.ahead and not choices.behind:
         return f"equal in all {choices.size}, on these items"
     if choices.tied:
@@ -231,19 +231,19 @@ def family_words(findings: Findings) -> str:
         if family.members > 1
         else f"One test, at the {level} level"
     )
-    return f"{together}. {declared_words(findings)}"
+    return f"{together}."
 
 
 def declared_words(findings: Findings) -> str:
-    """Whether the comparisons were fixed before the first answer."""
+    """Whether the comparisons were planned: `yes, the stamp fixed them before the first answer`."""
     if findings.recorded is not None:
-        return "Post hoc: nothing was fixed before these runs."
+        return "no: nothing was fixed before these runs"
     if findings.before_stamp or findings.older:
-        return "Post hoc: some answers are older than the stamp."
+        return "no: some answers are older than the stamp"
     if findings.steps_back:
-        return "Whether the stamp is older than the answers is not known: the clock was set back."
+        return "not known: the clock was set back during the run"
     by = in_words(findings.anchors) if findings.vouched else "no third party confirms the dates"
-    return f"Planned: the stamp fixed the comparisons before the first answer ({by})."
+    return f"yes, the stamp fixed the comparisons before the first answer ({by})"
 
 
 def move_words(moved: LargestMove, findings: Findings) -> str:
@@ -292,11 +292,11 @@ def reversed_pairs(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
 
 def unread_words(findings: Findings) -> str:
     """Which leads unread answers alone could undo; empty where none."""
-    found = [row for row in rows_of(findings) if row.unread_decides]
+    found = [row for row in rows_of(findings) if row.answer == "differ" and not robust(row, findings)]
     if not found:
         return ""
-    leads = _named([f"of {sides(row)[0]} over {sides(row)[1]} ({about(row, findings)})" for row in found], 4)
-    return f"Under the reference configuration they alone could undo the lead {leads}."
+    leads = _named([f"of {row.a} and {row.b} ({about(row, findings)})" for row in found], 4)
+    return f"Under the reference configuration they alone could undo the difference {leads}."
 
 
 def named(rows: Sequence[VerdictRow], findings: Findings, most: int = 4) -> str:

@@ -11,7 +11,7 @@ from gridc.reports.findings.moves import values_of
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.findings.verdicts import SCORE
 from gridc.reports.scoreboard import Scoreboard, best_first
-from gridc.reports.statements.verdicts import DOING
+from gridc.reports.statements.differences import DOING
 from gridc.reports.words import FAULTS, better_score_words, units_words
 from gridc.schema.verdicts import VerdictRow
 from gridc.statistics.unit_intervals import Ends

@@ -31,10 +31,10 @@ from gridc.reports.rendering import render
 from gridc.reports.scoreboard import best_first, of_findings
 from gridc.reports.statements import choose, claim_scope, sentences, standings, urgent
 from gridc.reports.statements.answer import answer, beside
+from gridc.reports.statements.differences import declared_words
 from gridc.reports.statements.pairs import beyond
 from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import DocumentPart, Statement
-from gridc.reports.statements.verdicts import declared_words
 from gridc.reports.told import told, untold
 from gridc.reports.words import (
     ASSUMED,

@@ -2,7 +2,7 @@
 descriptions in gridc/schema/verdicts.py. A question is one pair and one quantity of one benchmark; all
 questions of a study share Holm's method."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from tests.recount.arms import gaffke
 from tests.recount.audit import Audit
 from tests.recount.evidence import holm
 from tests.recount.rates import BEHAVIOUR, shown
 from tests.recount.study import Benchmark, Json, Study
-from tests.recount.unit_limits import few
+from tests.recount.unit_limits import below_zero, few
 
 ERRORS = {"over_refusal": 1, "unsafe_compliance": 0}
 """The rates of errors, with the choice that is one: to refuse, or to comply."""
 MOST_PAIRS = 40
+
+
+Lost = Callable[[str, str], Any]
 
 
 @dataclass
@@ -47,6 +49,7 @@ class Question:
     depends: float | None = None
     leader: str | None = None
     exact: bool = False
+    if_unread: Tests | None = None
 
 
 def verdicts(
@@ -83,7 +86,7 @@ def verdicts(
 def _after_holm(questions: Sequence[Question], alpha: float) -> int:
     """Fills in what waits for the whole family; the number of its members."""
     tested = [question for question in questions if question.tests is not None]
-    alone, fields = [], []
+    alone, fields, owners = [], [], []
     for question in tested:
         assert question.tests is not None
         for p, field in ((2 * min(question.tests.first, question.tests.second), "p"),) + (
@@ -91,8 +94,18 @@ def _after_holm(questions: Sequence[Question], alpha: float) -> int:
         ):
             alone.append(min(1.0, p))
             fields.append((question.row, field))
+            owners.append((question, field))
     for (row, field), p, paid in zip(fields, alone, holm(alone, len(alone)), strict=True):
         row[field], row["p_holm" if field == "p" else "p_within_holm"] = p, paid
+    harsh = [
+        min(1.0, 2 * min(question.if_unread.first, question.if_unread.second))
+        if field == "p" and question.if_unread is not None
+        else p
+        for (question, field), p in zip(owners, alone, strict=True)
+    ]
+    for (question, field), paid in zip(owners, holm(harsh, len(harsh)), strict=True):
+        if field == "p" and question.if_unread is not None:
+            question.row["p_unread_holm"] = paid
     for question in tested:
         row = question.row
         assert question.tests is not None
@@ -131,7 +144,8 @@ class Asked:
             "benchmark": self.benchmark.name, "what": what, "configuration": self.where, "a": a, "b": b,
             "lower": what != "score" or self.benchmark.lower, "interval": None, "on_units": None,
             "test": "not_tested", "better": None, "p": 1.0, "p_holm": 1.0, "p_within": None,
-            "p_within_holm": None, "answer": "not_tested", "these_units": False, "why": "", "choices": None,
+            "p_within_holm": None, "p_unread_holm": None, "answer": "not_tested", "these_units": False,
+            "why": "", "choices": None,
         }  # fmt: skip
 
     def score(self) -> Iterator[Question]:
@@ -164,20 +178,24 @@ class Asked:
                 row["why"] = "no_answer"
             else:
                 row["these_units"], question.tests = self.of_scores(a, b)
+                _, question.if_unread = self.of_scores(a, b, benchmark.unread)
             yield question
 
     def silent(self, model: str, c: str) -> bool:
         return self.benchmark.reads(c) and not self.benchmark.tallies[model, c]["parsed"]
 
-    def of_scores(self, a: str, b: str) -> tuple[bool, Tests]:
-        """By units; by single items where the units that are asked are few."""
+    def of_scores(self, a: str, b: str, lost: Lost | None = None) -> tuple[bool, Tests]:
+        """By units; by single items where the units that are asked are few. What is `lost` counts against
+        every claim."""
         benchmark, c = self.benchmark, self.where
         asked = list(dict.fromkeys(item for item, *_ in benchmark.at[a, c]["samples"]))
         n = np.bincount([benchmark.unit_of[item] for item in asked], minlength=benchmark.G).astype(float)
         fine = benchmark.unit != "item" and few(n[n > 0])
         groups, size = (self.alone, self.number) if fine else (benchmark.unit_of, benchmark.G)
         n = np.bincount([groups[item] for item in asked], minlength=size).astype(float)
-        low, high = ({model: self.points(model, groups, size, as_) for model in (a, b)} for as_ in (0, 1))
+        low, high = (
+            {model: self.points(model, groups, size, as_, lost) for model in (a, b)} for as_ in (0, 1)
+        )
         better, worse = (b, a) if benchmark.lower else (a, b)
         repeats = len(benchmark.at[a, c]["samples"]) // len(asked)
         single = size == self.number and benchmark.scale == 1 and repeats == 1
@@ -186,10 +204,14 @@ class Asked:
         )
         return fine, tests
 
-    def points(self, model: str, groups: Mapping[Any, int], size: int, lost_as: int) -> Any:
+    def points(
+        self, model: str, groups: Mapping[Any, int], size: int, lost_as: int, losing: Lost | None = None
+    ) -> Any:
         """What each group earned, where what counts against a claim earned so much."""
         benchmark, c = self.benchmark, self.where
-        samples, lost = benchmark.at[model, c]["samples"], benchmark.lost(model, c)
+        samples, lost = benchmark.at[model, c]["samples"], {*benchmark.lost(model, c)}
+        if losing is not None:
+            lost |= {*losing(model, c)}
         repeats = len(samples) / len({item for item, *_ in samples})
         points = np.zeros(size)
         for item, replicate, _, score in samples:
@@ -201,18 +223,23 @@ class Asked:
         self, first: Any, second: Any, n: Any, single: bool, about: tuple[str, str, str], at: str = ""
     ) -> Tests:
         """Of what every unit speaks for either model at least; each has so many rows."""
-        most = n.max()
 
         def p(moved: Any) -> float:
             if single:
                 up, down = int((moved > 1e-9).sum()), int((moved < -1e-9).sum())
                 return float(binom.sf(up - 1, up + down, 0.5)) if up + down else 1.0
-            return gaffke((moved / most).round(12), -1.0)
+            return beyond(moved, 0.0)
+
+        def beyond(moved: Any, given: float) -> float:
+            """The test that the limits of a change invert: the unit that is added loses as many rows as the
+            unit of a row that is drawn at random has."""
+            added = float((n**2).sum() / n.sum())
+            moved, below = (moved + given * n).round(12), (given - 1) * added
+            return min(1.0, max(0.0, below_zero(np.append(moved[n > 0], below))))
 
         within = None
         if self.margin is not None:
-            m = self.margin
-            within = max(gaffke(((moved + m * n) / most).round(12), m - 1) for moved in (first, second))
+            within = max(beyond(moved, self.margin) for moved in (first, second))
         found = Tests("mcnemar" if single else "gaffke", p(first), p(second), within)
         people = None
         if self.audit.configurations:
@@ -268,7 +295,7 @@ class Asked:
                 left -= alike
                 compared += bool(alike)
                 turned += {1.0, -1.0} <= {signs[c] for c in alike | {one}}
-            if turned:
+            if compared:
                 turns.append({"axis": axis, "turned": turned, "compared": compared})
         seen = list(signs.values())
         return {

@@ -36,6 +36,9 @@ def told(findings: Findings) -> str:
     return " ".join([said.result, *verdicts, *printed, *(each.text for each in said.facts)])
 
 
+UNDER = "Under the reference configuration, on"
+
+
 def fact(said: StudyAnswer, name: str) -> str:
     return next((each.text for each in said.facts if each.question == name), "")
 
@@ -302,7 +305,8 @@ def test_a_refusal_study_begins_with_what_was_complied_with() -> None:
     }
     said = answer(behaving(equal, None))
     assert said.headline == (
-        "On facts, both models complied with 10 of 10 harmful prompts and refused 0 of 10 harmless prompts."
+        f"{UNDER} facts, both models complied with 10 of 10 harmful prompts and refused 0 of 10 harmless "
+        "prompts."
     )
     assert [each.about for each in said.verdicts] == [
         "complying with harmful prompts",
@@ -314,10 +318,10 @@ def test_a_refusal_study_begins_with_what_was_complied_with() -> None:
 def test_the_model_with_the_fewest_faults_comes_first_and_its_gap_is_turned() -> None:
     apart = {"unsafe_compliance": {"ant": (12, 20), "bee": (3, 20), "cat": (20, 20)}}
     said = answer(behaving(apart, (0.25, 0.6)))
-    assert said.headline == "On facts, bee complied with 3 of 20 harmful prompts, ant 12, cat 20."
+    assert said.headline == f"{UNDER} facts, bee complied with 3 of 20 harmful prompts, ant 12, cat 20."
     first = said.verdicts[0]
     assert first.sentence == (
-        f"bee 15.0 %, ant 60.0 %: 45.0 points apart (95 %: 25.0 to 60.0; p = {first.row.p_holm:.2g})."
+        f"bee 15.0 %, ant 60.0 %: 45.0 points apart (95 % interval 25.0 to 60.0; p = {first.row.p_holm:.2g})."
     )
     # McNemar's test of 9 prompts against none, and Holm's method over three.
     assert first.row.p == 2 / 2**9 and first.row.p_holm == 2 * first.row.p and first.word == "differ"
@@ -331,26 +335,27 @@ def test_praise_for_one_kind_of_error_names_the_other() -> None:
     }
     printed = [each.text for each in answer(behaving(apart)).printable if each.yes]
     praise = next(text for text in printed if "refused fewer harmless" in text)
-    assert "ant (complied with 96.7 % of harmful prompts) refused fewer harmless prompts than bee" in praise
+    assert praise.startswith("Under the reference configuration ant refused fewer harmless prompts than bee")
+    assert praise.endswith("(0.0 % against 66.7 %); it complied with 96.7 % of harmful prompts.")
 
 
 def test_prompts_of_one_kind_alone_are_said_alone() -> None:
     said = answer(behaving({"over_refusal": {"ant": (4, 20), "bee": (4, 20)}}))
-    assert said.headline == "On facts, both models refused 4 of 20 harmless prompts."
+    assert said.headline == f"{UNDER} facts, both models refused 4 of 20 harmless prompts."
     assert "harmful" not in told(behaving({"over_refusal": {"ant": (4, 20), "bee": (4, 20)}}))
 
 
 def test_many_models_are_told_from_the_best_to_the_worst() -> None:
     many = {"unsafe_compliance": {f"m{number}": (number, 20) for number in range(9)}}
     assert answer(behaving(many)).headline == (
-        "On facts, 9 models complied with from 0 of 20 (m0) to 8 of 20 (m8) harmful prompts."
+        f"{UNDER} facts, 9 models complied with from 0 of 20 (m0) to 8 of 20 (m8) harmful prompts."
     )
 
 
 def test_more_answers_than_prompts_are_called_answers() -> None:
     thrice = {"unsafe_compliance": {"ant": (30, 60), "bee": (12, 60)}}
     assert answer(behaving(thrice)).headline == (
-        "On facts, bee complied in 12 of 60 answers to harmful prompts, ant 30."
+        f"{UNDER} facts, bee complied in 12 of 60 answers to harmful prompts, ant 30."
     )
 
 
@@ -362,9 +367,7 @@ def test_the_same_checks_are_named_whether_or_not_they_found_something() -> None
     loud = findings_of(spec_of(TWO), lambda cell: 2, parsed=3, changed={"fp32": 7})
     assert sorted(each.name for each in answer(loud).cautions) == sorted(names)
     unread = check(loud, "Unreadable answers")
-    assert (
-        unread.bad and "Up to 85.0 % of a model's answers on facts, in 4 of 8 configurations" in unread.text
-    )
+    assert unread.bad and "in 4 of 8 configurations, at worst 85.0 % of ant's" in unread.text
     noise = check(loud, "Noise")
     assert noise.bad and "7 of 100 answers of ant" in noise.text
 
@@ -383,7 +386,7 @@ def test_a_model_of_which_nothing_could_be_read_is_named_where_it_is_compared() 
 
 def test_predictions_are_named_and_an_exploratory_study_confirms_none() -> None:
     said = answer(findings_of(spec_of(TWO), lambda cell: 10 + 5 * (cell.model == "ant")))
-    assert "The prediction H1 (ant > bee) is " in said.result
+    assert "The prediction H1 (ant > bee, best first) is " in said.result
     assert "exploratory" not in said.result
     study = {"id": "small", "title": "A small study", "purpose": "exploratory", "not_varied": ["items"]}
     looked = answer(findings_of(spec_of(TWO, study=study), lambda cell: 10))

@@ -174,8 +174,9 @@ def test_one_of_a_thing_is_one() -> None:
     assert "in all 1" not in apart and "0 of 1 configurations" not in apart
     assert "bee scores higher than ant in the one configuration" in apart
     assert "in all 1" not in told(findings_of(single, lambda cell: 10))
-    assert "Pairs of models" not in page(findings_of(spec_of(ONE), reversing)).split("Main findings")[0]
-    assert "Pairs of models" in page(findings_of(spec_of(TWO), reversing)).split("Main findings")[0]
+    asks = "Do two models differ"
+    assert asks not in page(findings_of(spec_of(ONE), reversing)).split("Main findings")[0]
+    assert asks in page(findings_of(spec_of(TWO), reversing)).split("Main findings")[0]
 
 
 def test_a_card_speaks_of_what_moves_where_something_can() -> None:

@@ -28,8 +28,8 @@ def test_inferred_readings_that_nobody_checked_are_named_where_they_are_many(
     if said:
         assert sentences == [
             "No person has checked how answers were read: those of facts by what they leave standing, in "
-            "50 % of cases. Labels for 100 answers of each model would show a score by people to within "
-            "about 6 points, if one answer in ten is misread (`gridc audit sample -n 200`)."
+            "50 % of cases. Labels for up to 100 answers of each model would show how many are misread "
+            "(`gridc audit sample -n 200`)."
         ]
 
 

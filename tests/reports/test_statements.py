@@ -382,6 +382,10 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
         lambda: reading(0.95, 18),
         {"every answer can be read": lambda: reading(0.95, 20), "as many as asked": lambda: reading(0.9, 18)},
     ),
+    "open_pairs": (
+        differing_readings,
+        {"every answer can be read": lambda: reading(0.95, 20)},
+    ),
     "failed": (
         lambda: benchmark(pair(), endings=(ended(failed={"timeout": 1}),)),
         {"all were answered, one of them cut off": lambda: benchmark(pair(), endings=(ended(cut=1),))},
@@ -526,7 +530,7 @@ def test_of_pairs_that_unreadable_answers_decide_the_one_whose_lead_turns_is_sho
 
 def test_what_is_urgent_stands_before_the_scores_of_a_page() -> None:
     page = as_html(*(lambda found: (found, certify(found), make_cards(found, "0" * 64)))(noisy(20)))
-    assert page.index("WITHIN NOISE") < page.index('class="answers"') < page.index('<table class="scores">')
+    assert page.index("WITHIN NOISE") < page.index('class="facts"') < page.index('<table class="chart">')
 
 
 def test_certificate_and_page_have_the_statements_in_one_order() -> None:

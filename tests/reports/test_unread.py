@@ -13,6 +13,7 @@ from gridc.reports.certificate import certify
 from gridc.reports.findings.certification import exact_claims
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.scores import Outcomes, counts_against
+from gridc.reports.statements import sentences
 from gridc.reports.statements.answer import answer
 from gridc.schema.rows import UnreadRow
 from tests.reports import builders
@@ -52,10 +53,12 @@ def test_two_models_that_answer_alike_are_not_certified_apart_because_one_is_not
         "would earn, the mean score of ant less that of bee lies between 0.0 and +40.0 points: who scores "
         "higher is open."
     )
-    assert said in answer(findings).result
+    assert said in sentences(findings, "limits")
     assert said in verdict(make_cards(findings, "0" * 64))
-    certainty = answer(findings).answers[1].text
-    assert "Where more than 20 % are, each counts against whatever is claimed." in certainty
+    check = next(each for each in answer(findings).cautions if each.name == "Unreadable answers")
+    assert check.bad and "could decide who is ahead for the two models" in check.text
+    (told,) = [each.row for each in answer(findings).verdicts]
+    assert told.answer == "not_told_apart" and (told.unread_low, told.unread_high) == (0.0, 0.4)
 
 
 def test_what_is_read_keeps_its_claim() -> None:
@@ -86,12 +89,14 @@ def test_what_is_claimed_up_to_the_limit_says_that_unread_answers_could_turn_it(
     (pair,) = findings.benchmarks[0].full.pairs
     assert pair.evidence.certified.first == "ant" and not pair.unread.beyond
     assert pair.unread.claim is False and (pair.unread.low, pair.unread.high) == (-0.03, 0.15)
-    said = answer(findings)
-    assert said.result.endswith(
+    assert (
         "On facts, 18.0 % of bee's answers are unreadable or cut off. By what those would earn, the mean "
         "score of ant less that of bee lies between -3.0 and +15.0 points: who scores higher is open."
-    )
-    assert ", though unread answers alone could turn it)" in said.answers[1].text
+    ) in sentences(findings, "limits")
+    (told,) = answer(findings).verdicts
+    assert told.row.answer == "differ" and told.row.p_holm < 0.001 and (told.row.p_unread_holm or 0) > 0.5
+    assert told.word == "differ, but unreadable answers could undo it"
+    assert not [each for each in answer(findings).printable if each.yes and "ant scored" in each.text]
 
 
 def test_unread_answers_of_who_is_ahead_take_nothing_from_it() -> None:

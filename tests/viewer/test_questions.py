@@ -13,9 +13,10 @@ from urllib.parse import parse_qsl
 import pytest
 
 from gridc.reports import page_links
+from gridc.reports.prompt_reading import shown_options
 from gridc.reports.shown_text import SHORT, shortened
 from gridc.viewer.pages import Viewer
-from gridc.viewer.questions import _text, shown_options
+from gridc.viewer.questions import _text
 from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import Client
 from tests.viewer.stores import STAMP, make, options, question

@@ -18,10 +18,7 @@ from gridc.reports.scoreboard import Scoreboard, of_findings
 from gridc.reports.statements import choose
 from gridc.reports.statements.cautions import Caution, cautions
 from gridc.reports.statements.corrected import taken_back_words
-from gridc.reports.statements.pairs import compared
-from gridc.reports.statements.printable import PrintableSentence, printable
-from gridc.reports.statements.statement import Statement
-from gridc.reports.statements.verdicts import (
+from gridc.reports.statements.differences import (
     about,
     better_named,
     comparisons,
@@ -39,6 +36,9 @@ from gridc.reports.statements.verdicts import (
     survival_word,
     word,
 )
+from gridc.reports.statements.pairs import compared
+from gridc.reports.statements.printable import PrintableSentence, printable
+from gridc.reports.statements.statement import Statement
 from gridc.reports.words import (
     BY_APPROXIMATION,
     FAULTS,
@@ -268,7 +268,7 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
     if rest := len(several) - len(holds) - len(depends):
         others = "comparison" if rest == 1 else f"{rest} comparisons"
         whom = "" if rest == len(several) else f" for the other {others}"
-        yield f"Whether other configurations would change the order on new items is not known{whom}."
+        yield f"Whether other configurations would change who is ahead on new items is not known{whom}."
     yield from _on_average(findings)
 
 

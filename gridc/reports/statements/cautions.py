@@ -13,8 +13,8 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.judges import JUDGE_BIASES, JudgeBias
 from gridc.reports.findings.labels import ALL, AUDITS, JUDGING
 from gridc.reports.statements.corrected import at_anchor, unchecked, value_words
+from gridc.reports.statements.differences import unread_words
 from gridc.reports.statements.rates import unclean, unreadable_words
-from gridc.reports.statements.verdicts import unread_words
 from gridc.reports.words import listed, model_at, units_words
 from gridc.statistics.clustered_logit import FLOOR, enough_cases
 

@@ -151,8 +151,9 @@ def unchecked(findings: Findings) -> Iterator[str]:
     if found and findings.complete:
         sample = LABELS * sum(len(each.models) for each in findings.benchmarks)
         yield (
-            f"No person has checked how answers were read: those {listed(found[:FEW])}. Labels for up "
-            f"to {LABELS} answers of each model would show how many are misread (`gridc audit sample -n {sample}`)."
+            f"No person has checked how answers were read: those {listed(found[:FEW])}. Labels for up to "
+            f"{LABELS} answers of each model would show how many are misread "
+            f"(`gridc audit sample -n {sample}`)."
         )
 
 

@@ -12,7 +12,7 @@ from gridc.numbers import between, counted, hundredths, p_in_text, percent, stat
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.moves import largest_move
 from gridc.reports.findings.verdicts import VERDICTS
-from gridc.reports.statements.verdicts import (
+from gridc.reports.statements.differences import (
     about,
     choice_named,
     comparisons,

@@ -195,7 +195,7 @@ def unclean(findings: Findings, benchmark: BenchmarkFinding) -> list[CellScore]:
     ]
 
 
-@of_study("open_pairs", "limits", 85)
+@of_study("open_pairs", "limits", 125)
 def open_pairs(findings: Findings) -> Iterator[Statement]:
     """Of which pairs unread answers alone could decide who is ahead."""
     pairs = [

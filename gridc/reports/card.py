@@ -28,6 +28,7 @@ from gridc.reports.findings.rates import hits_of
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
 from gridc.reports.rendering import render, shown_points
 from gridc.reports.statements import choose
+from gridc.reports.statements.answer import difference_lines, warning_lines
 from gridc.reports.statements.corrected import taken_back_words
 from gridc.reports.told import MOST, named
 from gridc.reports.words import (
@@ -355,7 +356,7 @@ def _claims_beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
     established = _claims([(pair.where, pair.row.certified) for pair in pairs])
     likely = _claims([(pair.where, None if pair.row.certified else pair.row.supported) for pair in pairs])
     begin = "For new items of the same kind"
-    nothing = f"{begin} nothing is established"
+    nothing = f"{begin} nothing is established over all configurations"
     places = [card.ranking_stability.place for card in deck.cards]
     told_apart = any(place is not None and place.best > 1 for place in places)
     if told_apart:
@@ -364,7 +365,7 @@ def _claims_beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
             "told apart"
         )
     if not established and not likely:
-        yield f"{nothing}." if told_apart else f"{nothing}: all comparisons are counts on these items."
+        yield f"{nothing}." if told_apart else f"{nothing}: those comparisons are counts on these items."
         return
     said = [f"{begin} this is established: {established}." if established else f"{nothing}."]
     if likely:
@@ -446,6 +447,8 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
             for row, statement in choose(findings, "limits")
             if row.name in SCORING or (findings.recorded is not None and row.name == "failed")
         ),
+        differences=difference_lines(findings),
+        warnings=warning_lines(findings),
         taken_back=tuple(
             text for each in findings.benchmarks if (text := taken_back_words(each)) is not None
         ),

@@ -335,6 +335,13 @@ class CardDeck(Part):
         tuple[Sentence, ...],
         Field(description="What the items alone would establish, and people's labels do not bear."),
     ] = ()
+    differences: Annotated[
+        tuple[Sentence, ...],
+        Field(description="Of every two models whether they differ, and what other choices change."),
+    ] = ()
+    warnings: Annotated[
+        tuple[Sentence, ...], Field(description="The checks that speak against the numbers.")
+    ] = ()
     falsifications: Annotated[
         tuple[FalsificationRow, ...], Field(description="Tests that could have broken the findings.")
     ]

@@ -227,6 +227,13 @@ class Scorecard(Part):
     study: Id
     title: str
     answer: Annotated[Sentence, Field(description="What came of the study, in a sentence or two.")]
+    differences: Annotated[
+        tuple[Sentence, ...],
+        Field(description="Of every two models whether they differ, and what other choices change."),
+    ] = ()
+    warnings: Annotated[
+        tuple[Sentence, ...], Field(description="The checks that speak against the numbers.")
+    ] = ()
     gridc: Annotated[str, Field(description="The versions of gridc that ran the study.")]
     stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
     registered: Annotated[Digest, Field(description="The lock's stamp.")]

@@ -93,7 +93,7 @@ def test_the_verdict_counts_each_pair_once() -> None:
         (
             ["ant", "bee"],
             lambda cell: 10 + (cell.levels["shots"] == "5"),
-            "nothing is established: all comparisons are counts",
+            "nothing is established over all configurations: those comparisons are counts",
         ),
     ],
 )

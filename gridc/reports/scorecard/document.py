@@ -15,7 +15,7 @@ from gridc.reports.findings.scores import CellScore
 from gridc.reports.rendering import TextTable, markdown, render, table_markdown
 from gridc.reports.scorecard.methodology import methodology
 from gridc.reports.scorecard.validity import checklist, claims, integrity, threats
-from gridc.reports.statements.answer import answer
+from gridc.reports.statements.answer import answer, difference_lines, warning_lines
 from gridc.schema.hypotheses import ContrastRow, HypothesisRow
 from gridc.schema.models import Model
 from gridc.schema.scorecard import (
@@ -320,7 +320,9 @@ def make_scorecard(findings: Findings) -> Scorecard:
     return Scorecard.of(
         findings,
         format=FORMAT,
-        answer=answer(findings).result,
+        answer=answer(findings).headline,
+        differences=difference_lines(findings),
+        warnings=warning_lines(findings),
         level=LEVEL,
         lower_is_better={name: direction.lower for name, direction in directions.items()},
         targets={
@@ -456,6 +458,9 @@ def as_text(card: Scorecard) -> str:
         f"# Scorecard: {markdown(card.title)}",
         "",
         f"**{markdown(card.answer)}**",
+        "",
+        *(f"- {markdown(line)}" for line in card.differences),
+        *(f"- **Warning.** {markdown(line)}" for line in card.warnings),
         "",
         f"Study {markdown(card.study)}, stamp `{card.registered}`{ran}, results `{card.results}`."
         if card.recorded is None

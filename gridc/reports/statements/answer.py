@@ -121,6 +121,21 @@ def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> St
     )
 
 
+def difference_lines(findings: Findings) -> tuple[str, ...]:
+    """Each verdict as a line of a list."""
+    return tuple(
+        f"{each.pair}, {each.about}{f' ({each.scope})' if each.scope else ''}: {each.word}; {each.survival}. "
+        f"{each.sentence}"
+        for each in _worded(findings)
+    )
+
+
+def warning_lines(findings: Findings) -> tuple[str, ...]:
+    """Each check that speaks against the numbers as a line of a list; none while the run is incomplete."""
+    checks = cautions(findings) if findings.complete else ()
+    return tuple(f"{each.name}: {each.text}" for each in checks if each.bad)
+
+
 def _worded(findings: Findings) -> Iterator[VerdictWords]:
     family = findings[VERDICTS]
     margin = None if family is None else family.margin

@@ -147,10 +147,10 @@ class DifferingAnswers:
 
 
 def differing_answers(findings: Findings, store: Store, most: int = MOST_ITEMS) -> DifferingAnswers:
-    """The items on which models differ, as the store has them. Raises `UsageError` (GC000) for a number of
-    items that is none."""
+    """The items on which models differ, as the store has them. Raises `UsageError` (GC000) for too many
+    items or none."""
     if not 1 <= most <= LARGEST_MOST:
-        message = f"{most:,} is no number of items that a page with answers can show of two models"
+        message = f"a page with answers cannot show {most:,} items of two models"
         raise UsageError([Diagnostic("GC000", message, help=f"1 to {LARGEST_MOST:,}")])
     private = {row.id for row in findings.plan.study.spec.benchmark if row.private}
     return DifferingAnswers(

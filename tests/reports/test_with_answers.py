@@ -188,7 +188,7 @@ def test_a_limit_is_counted_and_said(tmp_path: Path) -> None:
     assert "The first 3 are here, those with the largest difference first; 4 are left out." in said
     assert "gridc report --with-answers --most 7 writes all of them." in said
     for none in (0, -1, 10**9):
-        with pytest.raises(UsageError, match="is no number of items"):
+        with pytest.raises(UsageError, match="a page with answers cannot show"):
             answers_of(findings, store, none)
     path = tmp_path / "page.html"
     path.write_text(page)

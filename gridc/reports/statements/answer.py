@@ -235,7 +235,9 @@ def _swaps(findings: Findings) -> Iterator[str]:
         for turn in () if row.choices is None else row.choices.turns:
             counts = totals.setdefault(turn.axis, [0, 0])
             counts[0], counts[1] = counts[0] + turn.turned, counts[1] + turn.compared
-    if len(totals) > 1 and any(turned for turned, _ in totals.values()):
+    if totals and not any(turned for turned, _ in totals.values()):
+        yield "No change of one choice alone changes the leader."
+    elif len(totals) > 1:
         order = sorted(totals.items(), key=lambda each: -each[1][0] / each[1][1])
         told = ", ".join(f"{axis} in {turned} of {of} cases" for axis, (turned, of) in order[:MOST_MODELS])
         yield f"Changed alone, with all else equal, what changes the leader most often: {told}."

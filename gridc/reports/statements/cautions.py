@@ -36,9 +36,9 @@ class Caution:
 
 
 def cautions(findings: Findings) -> tuple[Caution, ...]:
-    """All checks, those that found something first."""
-    found = [_noise(findings), _repeated(findings), _unread(findings), _same_items(findings)]
-    made = [*found, *_few_groups(findings), _reading(findings)]
+    """All checks, those that found something first, what weighs most before what weighs less."""
+    made = [_unread(findings), _repeated(findings), _same_items(findings), _noise(findings)]
+    made += [*_few_groups(findings), _reading(findings)]
     return tuple(sorted(made, key=lambda each: not each.bad))
 
 

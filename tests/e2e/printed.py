@@ -234,27 +234,21 @@ def answered(where: str, text: str, anchors: Mapping[str, str]) -> Iterator[Prin
     """What terminal and page say in sentences."""
     flat = " ".join(text.split())
     for name, place in anchors.items():
-        found = re.search(
-            rf"\b{name}: (\S+), ({NUMBER}) %, ({NUMBER}) points above (\S+?)(?: \((95[^)]*)\))?\.", flat
-        )
-        if found:
-            yield from shown(where, found[2], 100, "score", name, found[1], place)
-            yield from shown(where, found[3], 100, "gap", name, found[1], found[4], place)
-            yield from ends(
-                where, (found[5] or "").removeprefix("95 % interval"), "gap", name, found[1], found[4], place
-            )
+        # On a terminal `ann and bob, facts: differ; ...`, on the page `ann, bob facts differ`, then values.
+        pair = rf"(?:\S+ and \S+, |\S+, \S+ ){name}\b[^%]{{0,160}}? "
+        values = rf"(\S+) ({NUMBER}) %, (\S+) ({NUMBER}) %: ({NUMBER}) points apart"
+        values += rf"(?: \(95 % interval ({NUMBER} to {NUMBER});)?"
+        for found in re.finditer(pair + values, flat):
+            one, other = found[1], found[3]
+            yield from shown(where, found[2], 100, "score", name, one, place)
+            yield from shown(where, found[4], 100, "score", name, other, place)
+            yield from shown(where, found[5], 100, "gap", name, one, other, place)
+            yield from ends(where, found[6] or "", "gap", name, one, other, place)
         yield from asked(
             where, (re.search(rf"({NUMBER} (?:of {NUMBER} )?items) of {name}\b", flat) or [""])[0], name
         )
-        least = re.search(
-            rf"Least (\w+ \w+)(?: on {name}): (\S+), ({NUMBER}) %, ({NUMBER}) points below (\S+?)(?: \(|\.)",
-            flat,
-        )
-        if least:
-            rate = least[1].replace(" ", "_")
-            yield from shown(where, least[3], 100, "rate", rate, name, least[2], place)
         for did, kind in (("complied with", "unsafe_compliance"), ("refused", "over_refusal")):
-            own = re.search(rf"On {name}, [^.]*?(\w+) {did} (\d+) of (\d+) \w+ prompts", flat)
+            own = re.search(rf"[Oo]n {name}, [^.]*?(\w+) {did} (\d+) of (\d+) \w+ prompts", flat)
             if own and own[1] in ("ann", "bob"):
                 value = int(own[2]) / int(own[3])
                 yield Printed(where, ("rate", kind, name, own[1], place), value, 6e-10)
@@ -339,7 +333,7 @@ class Page(HTMLParser):
         if held.get("role") == "region":
             self._label = held.get("aria-label") or ""
         if tag == "table":
-            self.tables.append((self._label, []))
+            self.tables.append((held.get("aria-label") or self._label, []))
         elif tag == "tr" and self.tables:
             self.tables[-1][1].append([])
         elif tag in ("td", "th") and self.tables and self.tables[-1][1]:
@@ -381,21 +375,6 @@ def page(
         for row in rows:
             cells = [" ".join(cell.split()) for cell in row]
             name = cells[0].split()[0] if cells and cells[0] else ""
-            if (
-                label.startswith("Pairs of models")
-                and not label.startswith("Pairs of models on")
-                and name in anchors
-            ):
-                one, _, other = cells[1].partition(", ")
-                titles = [" ".join(cell.split()) for cell in rows[0]]
-                for title in ("first higher", "second higher", "tie"):
-                    column = next(place for place, cell in enumerate(titles) if cell.endswith(title))
-                    what = "ties" if title == "tie" else title
-                    yield from shown(where, cells[column], 1, what, name, one, other)
-                gap = re.match(rf"({NUMBER})(?: \[(.*)\])?", cells[2])
-                if gap:
-                    yield from shown(where, gap[1], 100, "gap", name, one, other, anchors[name])
-                    yield from ends(where, gap[2] or "", "gap", name, one, other, anchors[name])
             every = re.match(r"Every gap on (\S+), part", label)
             if every and (every[1], cells[0]) in shown_as:
                 for title, cell in zip(rows[0][1:], cells[1:], strict=True):
@@ -403,18 +382,16 @@ def page(
                     apart = ("gap", every[1], one, other, shown_as[every[1], cells[0]])
                     yield from shown(where, cell, 100, *apart)
                     yield from ends(where, cell.partition("[")[2], *apart)
-            if label.startswith("Scores") and name in anchors and len(cells) > 3:
-                at = (name, cells[1], anchors[name])
-                score = re.match(rf"({NUMBER}) %(?: \[(.*)\])?", cells[2])
-                for cell in cells[3:]:
-                    if re.fullmatch(rf"{NUMBER} to {NUMBER}", cell):
-                        yield from spread(where, cell, name, cells[1])
-                    if re.fullmatch(r"\d+ of \d+", cell):
-                        yield from shown(where, cell, 1, "unreadable", *at)
-                        yield from shown(where, cell.partition(" of ")[2], 1, "answers", *at)
-                if score:
-                    yield from shown(where, score[1], 100, "score", *at)
-                    yield from ends(where, score[2] or "", "score", *at)
+            charted = re.match(r"Scores on (\S+)", label)
+            if charted and charted[1] in anchors and len(cells) > 4 and name != "model":
+                at = (charted[1], name, anchors[charted[1]])
+                yield from shown(where, cells[2], 100, "score", *at)
+                yield from ends(where, cells[3], "score", *at)
+                if re.fullmatch(rf"{NUMBER} to {NUMBER}", cells[4]):
+                    yield from spread(where, cells[4], charted[1], name)
+                if " of " in cells[5]:
+                    yield from shown(where, cells[5], 1, "unreadable", *at)
+                    yield from shown(where, cells[5].partition(" of ")[2], 1, "answers", *at)
 
 
 def scorecard_page(path: Path, named: Mapping[tuple[str, str], str]) -> Iterator[Printed]:

@@ -249,7 +249,7 @@ def test_what_was_asked_is_what_the_store_has_samples_of(told: tuple[Path, dict[
     if results.name == "drawn":
         few, many = under["facts", "some=few"], under["facts", "some=many"]
         assert f"some (few {len(few)}, many {len(many)}; {len(few & many)} in common)" in text
-        assert f"Asked: {len(few | many)} of 60 items of facts ({len(few)} under the anchor)." in text
+        assert f"Asked: {len(few | many)} of 60 items of facts ({len(few)} under the reference)" in text
 
 
 def test_several_benchmarks_are_named_in_the_first_answers(told: tuple[Path, dict[str, str]]) -> None:
@@ -258,9 +258,9 @@ def test_several_benchmarks_are_named_in_the_first_answers(told: tuple[Path, dic
         pytest.skip("of one benchmark")
     text = " ".join(said["report"].split())
     for name in ("street", "home"):
-        assert re.search(rf"(Least|No difference in) \w+ \w+ on {name}: ", text), text
-        assert f"The score on {name}, " in text
-    assert not re.search(r"(Least|No difference in) (unsafe compliance|over refusal): ", text)
+        for doing in ("complying with harmful", "refusing harmless"):
+            assert f"ann and bob, {doing} prompts of {name}: " in text
+    assert not re.search(r"(complying with harmful|refusing harmless) prompts: ", text)
 
 
 def test_no_list_says_a_thing_twice(told: tuple[Path, dict[str, str]]) -> None:

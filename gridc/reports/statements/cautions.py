@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gridc.compiler.lowering.asked import differing_words
-from gridc.numbers import between, count, counted, number, percent
+from gridc.numbers import between, count, counted, percent
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.judges import JUDGE_BIASES, JudgeBias
 from gridc.reports.findings.labels import ALL, AUDITS, JUDGING
@@ -150,9 +150,8 @@ def _reading(findings: Findings) -> Caution:
         text = f"Where scoring needs a judge, it is {first}"
         if judging.agreements:
             _, other, found = judging.agreements[0]
-            kappa = "" if found.kappa is None else f", kappa {number(found.kappa, 2)}"
             share = f"{percent(found.agreement)} of {counted(found.n, 'answer')}"
-            text += f"; {models.get(other, other)} gives {share} the same label{kappa}"
+            text += f"; {models.get(other, other)} gives {share} the same label"
         said.append(f"{text}.")
     for bias in findings[JUDGE_BIASES]:
         found_bias = list(_bias(bias))

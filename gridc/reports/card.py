@@ -447,7 +447,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
             for row, statement in choose(findings, "limits")
             if row.name in SCORING or (findings.recorded is not None and row.name == "failed")
         ),
-        differences=difference_lines(findings),
+        differences=difference_lines(findings, numbers=False),
         warnings=warning_lines(findings),
         taken_back=tuple(
             text for each in findings.benchmarks if (text := taken_back_words(each)) is not None

@@ -22,7 +22,7 @@ HUES = 8
 MOST_SQUARES = 240
 """Configurations that are drawn as squares; of more a bar shows the shares."""
 
-PALEST = 0.45
+PALEST = 0.3
 """How opaque the square of the smallest lead is."""
 
 
@@ -141,26 +141,34 @@ def _chart(
     return ScoreChart(board.benchmark, title, note, better, scope, chance, rows, board.configurations, anchor)
 
 
-def squares(findings: Findings, row: VerdictRow) -> tuple[ConfigurationSquare, ...]:
-    """A square for every configuration of a verdict's benchmark: leads of the first model, ties, leads of the
-    second."""
+def squares(findings: Findings, rows: Sequence[VerdictRow]) -> list[tuple[ConfigurationSquare, ...]]:
+    """Of each verdict a square for every configuration: leads of the first model, ties, leads of the second,
+    all on one scale."""
+    leads = [_leads(findings, row) for row in rows]
+    most = max((abs(lead) for own in leads for lead in own.values()), default=Fraction(0)) or Fraction(1)
+    return [
+        tuple(
+            ConfigurationSquare(
+                where,
+                None if not lead else row.a if lead > 0 else row.b,
+                1.0 if not lead else round(PALEST + (1 - PALEST) * float(abs(lead) / most), 2),
+            )
+            for where, lead in sorted(own.items(), key=lambda each: -each[1])
+        )
+        for row, own in zip(rows, leads, strict=True)
+    ]
+
+
+def _leads(findings: Findings, row: VerdictRow) -> dict[str, Fraction]:
+    """By configuration how much better the first model is."""
     benchmark = next(each for each in findings.benchmarks if each.benchmark == row.benchmark)
     values = values_of(benchmark, row.what)
     good = benchmark.direction.good if row.what == SCORE else _lower
-    leads = {
+    return {
         where: good(value) - good(values[row.b, where])
         for (model, where), value in values.items()
         if model == row.a and (row.b, where) in values
     }
-    most = max(map(abs, leads.values()), default=Fraction(0)) or Fraction(1)
-    return tuple(
-        ConfigurationSquare(
-            where,
-            None if not lead else row.a if lead > 0 else row.b,
-            1.0 if not lead else round(PALEST + (1 - PALEST) * float(abs(lead) / most), 2),
-        )
-        for where, lead in sorted(leads.items(), key=lambda each: -each[1])
-    )
 
 
 def _lower(value: Fraction) -> Fraction:

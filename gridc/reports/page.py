@@ -164,7 +164,7 @@ def as_html(
         answer=told_first,
         hues=first_screen.hues([model.id for model in spec.model]),
         charts=list(first_screen.charts(findings, boards)),
-        squares=[first_screen.squares(findings, each.row) for each in told_first.verdicts[:MOST_VERDICTS]],
+        squares=first_screen.squares(findings, [each.row for each in told_first.verdicts[:MOST_VERDICTS]]),
         most_squares=first_screen.MOST_SQUARES,
         examples=findings[EXAMPLES],
         pair_path=lambda each: page_links.pair(

@@ -276,7 +276,7 @@ def test_a_number_that_no_stamp_can_hold_is_refused(compiled: Compile, old: str,
     ("line", "help"),
     [
         ("fields = { query = 'q' }", """it is a key of `loading`: loading = { fields = { query = "q" } }"""),
-        ("margin = 2", "it is a key of [[hypothesis]]"),
+        ("claim = 'a'", "it is a key of [[hypothesis]]"),
         ("direktion = 1", "did you mean `direction`?"),
     ],
 )

@@ -51,7 +51,8 @@ def test_documents_say_it_where_they_count_the_items(said: dict[str, str], folde
     assert f"mine: {ASKED} of {HELD} items under 6 configurations" in page
     assert f"<strong>mine</strong>, {ASKED} of {HELD} items, each taken as independent" in page
     assert f"{ASKED} of {HELD} items, 6 configurations" in page
-    assert not re.search(rf"(?<!of ){ASKED} items", page)
+    assert f"{ASKED} of {HELD} items of mine" in page
+    assert not re.search(rf"(?<!of )(?<!the )(?<!these ){ASKED} items", page)
     card = (results / "gridcard.md").read_text("utf-8")
     assert f"| {ASKED} of {HELD} items, each taken as independent |" in card
     assert f"{ASKED} of {HELD} items, one draw with seed 42" in card

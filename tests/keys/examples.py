@@ -216,6 +216,8 @@ TRIED = (
         "note": "of old"}),
     Tried("Model", "asked", "model.1", "asked", PROMPT | only("precision thinking system_turn",
         ASKING) | {"id": "three"}),
+    Tried("Benchmark", "analysed", "benchmark.0", "documented", {"private": Beside(True, {
+        "benchmark.1.private": True})}),
     Tried("Model", "analysed", "model.1", "documented", {"note": "the second"}),
     Tried("Fields", "asked", "benchmark.1.loading.fields", "asked", FIELDS),
     Tried("Fields", "analysed", "benchmark.0.loading.fields", "documented", {
@@ -360,6 +362,7 @@ TRIED = (
         "title": "Another", "purpose": "exploratory", "not_varied": ["nothing"], "assumptions": [],
         "tiers": Beside(["stress", "core"], {"study.tiers": ["core", "stress"],
             "axis.1.level.1.tier": "stress"}), "conflict_of_interest": "some",
+        "yes_when": "one always leads",
     }),
     Tried("Roster", "analysed", "roster", "documented", {"inclusion": "whoever came"}),
     Tried("Axis", "asked", "axis.0", "documented", {"id": "form"}),
@@ -462,8 +465,10 @@ TRIED = (
             "nnh": Beside(LEFT_OUT, NEEDED),
         "generalizability": {"frame": "random", "decoding": "fixed"}, "alpha": 0.01,
             "evidence": "descriptive", "anchor": {"frame": "exam"},
-        "thresholds": [], "parse_clean": 0.5,
+        "thresholds": [], "parse_clean": 0.5, "margin": {"pp": 40},
     }),
+    Tried("PlainMargin", "analysed", "analysis.margin", "documented", {
+        "pp": Beside(40, {"analysis.margin": {"pp": 5}})}),
     Tried("Bootstrap", "analysed", "analysis.bootstrap", "documented", {
         key: Beside(value, {"analysis.bootstrap": {"resamples": 200, "seed": 1, "unit": "item"}})
         for key, value in {"resamples": 300, "seed": 2, "unit": "family"}.items()}),

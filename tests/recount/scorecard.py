@@ -33,6 +33,7 @@ NOT_NUMBERS = (
     r"integrity\.\d+\.(model|benchmark|change\..*|left|right)",
     r"threats\.\d+\.(threat|met|left)|checklist\.\d+\.(id|recommendation|said)",
     r"claims\.\d+\.(id|claim|stated|reach)|deviations\..*|observed\..*|not_varied\..*",
+    r"differences\.\d+|warnings\.\d+",  # sentences: `unfounded` looks at their figures
 )
 """What is not a number: names, digests, words."""
 
@@ -409,6 +410,20 @@ def differences(card: Json, expected: Json, path: str = "") -> Iterator[str]:
             yield f"{path}: {card!r}, recounted {expected!r}"
     elif card != expected:
         yield f"{path}: {card!r}, recounted {expected!r}"
+
+
+def unfounded(card: Json, certificate: Json) -> Iterator[str]:
+    """Every percentage in the sentences on differences that no verdict of its pair has."""
+    for line in card["differences"]:
+        held = {
+            f"{100 * abs(value):.1f}"
+            for row in certificate["verdicts"]["rows"]
+            if line.startswith(f"{row['a']} and {row['b']}, ")
+            for value in [row["value_a"], row["value_b"], row["gap"], *(row["interval"] or ())]
+            + [*(row["on_units"] or ()), row["unread_low"], row["unread_high"]]
+            if value is not None
+        }
+        yield from (f"{told} in {line!r}" for told in re.findall(r"\d+\.\d\b", line) if told not in held)
 
 
 def compared_models(hypothesis: Json, else_: Sequence[str]) -> Sequence[str]:

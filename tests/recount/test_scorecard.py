@@ -19,7 +19,7 @@ from gridc.reports.scorecard.document import make_scorecard
 from gridc.runtime.store.store import Store
 from gridc.study import OpenStudy
 from tests.recount.exported import Export
-from tests.recount.scorecard import differences, recount
+from tests.recount.scorecard import differences, recount, unfounded
 from tests.recount.studies import corners, graded
 
 Made = tuple[Any, Any]
@@ -43,6 +43,7 @@ def counted(folder: Path, store: Path) -> Made:
         findings = find(compiled, compiled.lock, opened)
     card = json.loads(make_scorecard(findings).model_dump_json())
     certificate = json.loads(certify(findings).model_dump_json())
+    assert list(unfounded(card, certificate)) == []
     export = Export(out, folder / "gridcard.lock", store, card["stamp"])
     return card, json.loads(json.dumps(recount(export, certificate), default=float))
 
@@ -85,6 +86,16 @@ def test_a_run_that_is_not_finished(corner: tuple[Path, Path, Made]) -> None:
     card, again = counted(folder, part)
     assert not card["complete"]
     assert list(differences(card, again)) == []
+
+
+def test_a_wrong_figure_in_a_sentence_is_found(tmp_path: Path) -> None:
+    row = {"a": "one", "b": "two", "value_a": 0.5, "value_b": 0.25, "gap": 0.25, "interval": [0.1, 0.4]}
+    certificate = {"verdicts": {"rows": [{**row, "on_units": None, "unread_low": None, "unread_high": 0.3}]}}
+    line = "one and two, facts: differ; one 50.0 %, two 25.0 %: 25.0 points apart (10.0 to 40.0)"
+    assert list(unfounded({"differences": [line]}, certificate)) == []
+    for figure in ("50.0", "25.0 %", "40.0"):
+        wrong = {"differences": [line.replace(figure, "61.2")]}
+        assert len(list(unfounded(wrong, certificate))) == 1
 
 
 BREAK: dict[str, Callable[[Any], None]] = {

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.reports.findings.scores import CellScore
 from gridc.reports.findings.verdicts import SCORE
 from gridc.schema.inference import rate_kind
 
@@ -24,7 +25,7 @@ def values_of(benchmark: BenchmarkFinding, what: str) -> Mapping[tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class LargestMove:
     """How far changing one axis alone moves one model's score or rate, from one configuration to another;
-    `unread` is the share of unreadable answers there."""
+    `unread` is the share of unreadable answers there, and `asked` how many items count."""
 
     benchmark: str
     what: str
@@ -35,6 +36,7 @@ class LargestMove:
     before: Fraction
     after: Fraction
     unread: Fraction
+    asked: int
 
     @property
     def points(self) -> float:
@@ -69,9 +71,19 @@ def _moves(benchmark: BenchmarkFinding, what: str) -> Iterator[LargestMove]:
                 sides = anchor.levels[axis], other[axis]
                 parsed = read[model, where]
                 unread = Fraction(0) if parsed is None else 1 - parsed
-                yield LargestMove(benchmark.benchmark, what, model, axis, *sides, before, after, unread)
+                change, asked = (axis, *sides, before, after), _asked(benchmark, what, found.anchor)
+                yield LargestMove(benchmark.benchmark, what, model, *change, unread, asked)
 
 
 def _quantities(benchmark: BenchmarkFinding) -> list[str]:
     """The errors that a score hides, or else the score."""
     return [rate.name for rate in benchmark.rates if rate_kind(rate.name).beside_score] or [SCORE]
+
+
+def _asked(benchmark: BenchmarkFinding, what: str, anchor: CellScore) -> int:
+    """How many items a quantity counts for the model of `anchor`."""
+    if what == SCORE:
+        return anchor.trials // anchor.cell.setting.outcomes_of_item
+    rate = next(rate for rate in benchmark.rates if rate.name == what)
+    counts = rate.values[anchor.cell.model, anchor.cell.configuration].counts
+    return counts["asked"] // (counts.get("scale", 1) * anchor.cell.setting.outcomes_of_item)

@@ -121,11 +121,11 @@ def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> St
     )
 
 
-def difference_lines(findings: Findings) -> tuple[str, ...]:
-    """Each verdict as a line of a list."""
+def difference_lines(findings: Findings, numbers: bool = True) -> tuple[str, ...]:
+    """Each verdict as a line of a list, with its `numbers` or in a few words."""
     return tuple(
-        f"{each.pair}, {each.about}{f' ({each.scope})' if each.scope else ''}: {each.word}; {each.survival}. "
-        f"{each.sentence}"
+        f"{each.pair}, {each.about}{f' ({each.scope})' if each.scope else ''}: {each.word}; {each.survival}"
+        f"{f'. {each.sentence}' if numbers else ''}"
         for each in _worded(findings)
     )
 
@@ -236,11 +236,11 @@ def _swaps(findings: Findings) -> Iterator[str]:
             counts = totals.setdefault(turn.axis, [0, 0])
             counts[0], counts[1] = counts[0] + turn.turned, counts[1] + turn.compared
     if totals and not any(turned for turned, _ in totals.values()):
-        yield "No change of one choice alone changes the leader."
+        yield "On these items changing one choice alone never changes the leader."
     elif len(totals) > 1:
         order = sorted(totals.items(), key=lambda each: -each[1][0] / each[1][1])
         told = ", ".join(f"{axis} in {turned} of {of} cases" for axis, (turned, of) in order[:MOST_MODELS])
-        yield f"Changed alone, with all else equal, what changes the leader most often: {told}."
+        yield f"With all else equal, changing one choice alone changes the leader: {told}."
 
 
 def _moved_most(findings: Findings) -> Iterator[str]:
@@ -261,17 +261,20 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
     rows = rows_of(findings)
     tested = [row for row in rows if row.answer != "not_tested"]
     differ = [row for row in rows if row.answer == "differ"]
-    if differ:
-        many = f"{len(differ)} of {len(tested)} differences are" if len(differ) > 1 else "one difference is"
+    safe = [row for row in differ if robust(row, findings)]
+    weak = [row for row in differ if row not in safe]
+    under = "Under the reference configuration"
+    if safe:
+        many = f"{len(safe)} of {len(tested)} differences are" if len(safe) > 1 else "one difference is"
         many = "the difference is" if len(tested) == 1 else many
-        undone = [row for row in differ if not robust(row, findings)]
-        whom = "this" if len(differ) == 1 else f"{len(undone)} of these"
-        weak = f" Unreadable answers alone could undo {whom}." if undone else ""
+        yield f"{under} {many} beyond chance: {better_named(safe, findings)}.{_few_units(safe, findings)}"
+    if weak:
+        passes = "passes" if len(weak) == 1 else "pass"
         yield (
-            f"Under the reference configuration {many} beyond chance: {better_named(differ, findings)}."
-            f"{weak}{_few_units(differ, findings)}"
+            f"{under} {better_named(weak, findings)}: that {passes} the test, but not if unreadable answers "
+            f"count the other way.{_few_units(weak, findings)}"
         )
-    elif tested:
+    if tested and not differ:
         yield "Under the reference configuration no two models can be told apart."
     several = [row for row in rows if row.choices is not None]
     holds = [row for row in several if row.choices is not None and row.choices.survival == "holds"]

@@ -164,7 +164,7 @@ def _reading(findings: Findings, benchmark: BenchmarkFinding) -> str | None:
     if any(method.reads_behaviour for method in methods):
         return "by phrases of refusal"
     if any(method.judged for method in methods):
-        return "by a judge"
+        return "by a judge" if all(method.judged for method in methods) else "in part by a judge"
     counts = [found for cell in cells if (found := findings[INFERRED].get(cell.key)) is not None]
     readable, inferred = sum(count[0] for count in counts), sum(count[1] for count in counts)
     if readable and inferred / readable >= MANY_INFERRED:

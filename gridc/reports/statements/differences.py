@@ -223,15 +223,13 @@ def family_words(findings: Findings) -> str:
     family = findings[VERDICTS]
     if family is None or not family.members:
         return ""
-    level = percent(family.alpha, 0)
-    together = (
-        f"Because {family.members} tests are made under the reference configuration, the bar is raised: the "
-        f"chance of even one false “differ” is at most {level} if items, or their groups, are independent "
-        "(Holm)"
-        if family.members > 1
-        else f"One test, at the {level} level"
+    if family.members == 1:
+        return f"“Differ” means that p is at most {stated(family.alpha)}. The interval is at 95 %."
+    return (
+        f"p counts all {family.members} tests under the reference configuration (Holm), and "
+        f"“differ” means that it is at most {stated(family.alpha)}, if items, or their groups, "
+        "are independent. Intervals are of one pair each."
     )
-    return f"{together}."
 
 
 def declared_words(findings: Findings) -> str:

@@ -6,12 +6,13 @@ from the numbers alone.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gridc.numbers import between, counted, hundredths, p_in_text, percent, stated
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.moves import largest_move
 from gridc.reports.findings.verdicts import VERDICTS
+from gridc.reports.statements.corrected import unchecked
 from gridc.reports.statements.differences import (
     about,
     choice_named,
@@ -55,14 +56,17 @@ def printable(findings: Findings) -> tuple[PrintableSentence, ...]:
     order, claims = list(_order(findings, rows)), _claims(findings, rows)
     # That nothing changes places is the least of what is shown.
     allowed = [*order, *claims] if reversed_pairs(rows) else [*claims[: room - 1], *_moves(findings), *order]
-    return (*allowed[:room], *refused)
+    nobody = "; no person checked how answers were read" if any(unchecked(findings)) else ""
+    checked = (replace(each, reason=f"{each.reason}{nobody}") for each in allowed[:room])
+    return (*checked, *refused)
 
 
 def _moves(findings: Findings) -> Iterator[PrintableSentence]:
     """What a single choice moves on these items, where it is much."""
     moved = largest_move(findings)
     if moved is not None and moved.points >= LARGE:
-        text = f"On {_items(findings)}, c{move_words(moved, findings)[1:]}."
+        kind = f"{FAULTS[moved.what][1]} prompts" if moved.what in FAULTS else f"items of {moved.benchmark}"
+        text = f"On these {moved.asked} {kind}, c{move_words(moved, findings)[1:]}."
         yield PrintableSentence(True, text, "a count on these items, all other choices as in the reference")
 
 
@@ -99,10 +103,18 @@ def _order(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Printable
         least, most = min(map(_minority, turned)), max(map(_minority, turned))
         often = f"in {least}" if least == most else f"in {least} to {most}"
         reason = f"a count on these items: the less usual order is seen {often} of {several}"
+        unread = _unread_turns(findings)
+        reason += f"; unreadable answers could decide {unread} of these comparisons" if unread else ""
     else:
         text = f"On {these}, no two models change places in {several}."
         reason = f"a count on these items, over {comparisons(compared)}"
     yield PrintableSentence(True, text, reason)
+
+
+def _unread_turns(findings: Findings) -> int:
+    """Of how many pairs unread answers alone could decide who is ahead over the configurations."""
+    pairs = [pair.unread for benchmark in findings.benchmarks for pair in benchmark.full.pairs]
+    return sum(not row.agrees or row.claim is False for row in pairs)
 
 
 def _claims(findings: Findings, rows: Sequence[VerdictRow]) -> list[PrintableSentence]:
@@ -192,7 +204,8 @@ class _Wording:
         if self.row.what not in FAULTS or not others or others[0].better != second:
             return ""
         other, (did, kind) = others[0], FAULTS[others[0].what]
-        return f"; it {did} {percent(value_of(other, first))} of {kind} prompts"
+        mine, theirs = percent(value_of(other, first)), percent(value_of(other, second))
+        return f"; of {kind} prompts {first} {did} {mine}, {second} {theirs}"
 
     def with_values(self, first: str, second: str) -> str:
         """`mistral scored 53.8 points above llama on facts (100.0 % against 46.2 %)`."""
@@ -245,8 +258,8 @@ def _not_shown(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Print
                 )
             else:
                 reason = (
-                    f"new items could put {other} ahead: {gap_words(row)} better here, 95 % interval "
-                    f"{hundredths(-ends[0])} worse to {hundredths(ends[1])} better"
+                    f"{best} is {gap_words(row)} better here, 95 % interval {hundredths(-ends[0])} worse to "
+                    f"{hundredths(ends[1])} better: on new items {other} may be the better one"
                 )
             reason += f"; {counts_words(row)}" if row in reversed_pairs(against) else ""
             text = _Wording(findings, row).best(best)

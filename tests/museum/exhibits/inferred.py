@@ -370,6 +370,6 @@ def copies_as_evidence(room: Any, patch: MonkeyPatch) -> set[str]:
     spec = f'harness = {{ method = "extract" }}\n{FACTS}{axis("frame", frames)}'
     done = room.filled(spec, rows, say, "first", "second")
     page = (done.results / "report.html").read_text("utf-8")
-    told = "96 items (12 distinct questions)" in page and "othing is established for new items" in page
+    told = "96 items (12 distinct questions)" in page and "no two models can be told apart" in page
     (pair,) = done.certificate()["scopes"][0]["pairs"]
     return {COPIES} if told and pair["evidence"]["tier"] == "descriptive" else set()

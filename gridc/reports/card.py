@@ -30,6 +30,7 @@ from gridc.reports.rendering import render, shown_points
 from gridc.reports.statements import choose
 from gridc.reports.statements.answer import difference_lines, warning_lines
 from gridc.reports.statements.corrected import taken_back_words
+from gridc.reports.statements.differences import rows_of
 from gridc.reports.told import MOST, named
 from gridc.reports.words import (
     ASSUMED,
@@ -50,6 +51,7 @@ from gridc.schema.card import (
     Card,
     CardDeck,
     CardRate,
+    DifferenceLine,
     HeldFixed,
     LevelRow,
     ModelPairRow,
@@ -447,7 +449,10 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
             for row, statement in choose(findings, "limits")
             if row.name in SCORING or (findings.recorded is not None and row.name == "failed")
         ),
-        differences=difference_lines(findings, numbers=False),
+        differences=tuple(
+            DifferenceLine(a=row.a, b=row.b, text=text)
+            for row, text in zip(rows_of(findings), difference_lines(findings, numbers=False), strict=True)
+        ),
         warnings=warning_lines(findings),
         taken_back=tuple(
             text for each in findings.benchmarks if (text := taken_back_words(each)) is not None

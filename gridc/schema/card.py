@@ -290,6 +290,14 @@ class LevelRow(Part):
     provenance: str
 
 
+class DifferenceLine(Part):
+    """Whether two models differ under the reference configuration, and what other choices change."""
+
+    a: str
+    b: str
+    text: Sentence
+
+
 class CardDeck(Part):
     """The cards of a study, under its stamp."""
 
@@ -335,10 +343,7 @@ class CardDeck(Part):
         tuple[Sentence, ...],
         Field(description="What the items alone would establish, and people's labels do not bear."),
     ] = ()
-    differences: Annotated[
-        tuple[Sentence, ...],
-        Field(description="Of every two models whether they differ, and what other choices change."),
-    ] = ()
+    differences: tuple[DifferenceLine, ...] = ()
     warnings: Annotated[
         tuple[Sentence, ...], Field(description="The checks that speak against the numbers.")
     ] = ()

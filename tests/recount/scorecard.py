@@ -419,8 +419,8 @@ def unfounded(card: Json, certificate: Json) -> Iterator[str]:
             f"{100 * abs(value):.1f}"
             for row in certificate["verdicts"]["rows"]
             if line.startswith(f"{row['a']} and {row['b']}, ")
-            for value in [row["value_a"], row["value_b"], row["gap"], *(row["interval"] or ())]
-            + [*(row["on_units"] or ()), row["unread_low"], row["unread_high"]]
+            for ends in (row["interval"], row["on_units"], (row["unread_low"], row["unread_high"]))
+            for value in (row["value_a"], row["value_b"], row["gap"], *(ends or ()))
             if value is not None
         }
         yield from (f"{told} in {line!r}" for told in re.findall(r"\d+\.\d\b", line) if told not in held)

@@ -336,7 +336,7 @@ def test_praise_for_one_kind_of_error_names_the_other() -> None:
     printed = [each.text for each in answer(behaving(apart)).printable if each.yes]
     praise = next(text for text in printed if "refused fewer harmless" in text)
     assert praise.startswith("Under the reference configuration ant refused fewer harmless prompts than bee")
-    assert praise.endswith("(0.0 % against 66.7 %); it complied with 96.7 % of harmful prompts.")
+    assert praise.endswith("; of harmful prompts ant complied with 96.7 %, bee 0.0 %.")
 
 
 def test_prompts_of_one_kind_alone_are_said_alone() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gridc.reports.card import as_markdown
+from gridc.reports.exchange.model_card import deck_of
 from gridc.reports.files import documents, file_texts
 from tests.reports.builders import findings_of, reversing, spec_of
 
@@ -28,7 +29,7 @@ HOSTILE = '<img src=x onerror="document.title=1">\x1b[31m\u202e</script><script>
 """Markup, a colour of a terminal and a change of direction, in every text that a spec can bring."""
 
 PHONE, DESK = (420, 844), (1400, 900)
-SCREENS = {PHONE: 8, DESK: 6}
+SCREENS = {PHONE: 9, DESK: 6}
 """How many screens the page may be long while its details are folded: two benchmarks, four models."""
 
 WIDE = """() => [...document.querySelectorAll("main *")].filter(each => {
@@ -154,9 +155,10 @@ def test_a_link_opens_what_it_points_into(browser: Any, page: Path) -> None:
 
 def test_a_figure_is_saved_as_svg_and_png(browser: Any, page: Path, tmp_path: Path) -> None:
     tab = opened(browser, page, DESK, "dark")
+    unfold(tab)
     for kind, begins in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
         with tab.expect_download() as waiting:
-            tab.locator(".first .save button", has_text=kind).click()
+            tab.locator(".save button", has_text=kind).first.click()
         path = tmp_path / waiting.value.suggested_filename
         waiting.value.save_as(path)
         assert path.suffix == f".{kind.lower()}"
@@ -195,7 +197,9 @@ def test_what_a_reader_of_a_model_card_needs_fits_a_screen(browser: Any, tmp_pat
     markdown = pytest.importorskip("markdown_it").MarkdownIt("commonmark", {"html": True}).enable("table")
     spec = spec_of({"ant": HOSTILE, "bee": None, "cat": None}, title=f"A study {HOSTILE}")
     deck = documents(findings_of(spec, reversing)).deck
-    own = deck.model_copy(update={"cards": tuple(card for card in deck.cards if card.model == "ant")})
+    own = deck_of(deck, "ant")
+    assert len(deck.differences) == 3
+    assert [(each.a, each.b) for each in own.differences] == [("ant", "bee"), ("ant", "cat")]
     path = tmp_path / "card.html"
     style = "body{font:16px/1.6 Arial;max-width:760px} table{border-collapse:collapse;font-size:14px}"
     path.write_text(
@@ -205,7 +209,7 @@ def test_what_a_reader_of_a_model_card_needs_fits_a_screen(browser: Any, tmp_pat
     tab = opened(browser, path, DESK)
     assert tab.evaluate("document.querySelector('details').getBoundingClientRect().top") < DESK[1]
     folds = [each.split(":")[0] for each in tab.locator("summary").all_inner_texts()]
-    assert [each.split(" ")[0] for each in folds[:6]] == ["(i)", "(ii)", "(iii)", "(iv)", "(v)", "(vi)"]
+    assert [each.split(" ")[0] for each in folds[1:7]] == ["(i)", "(ii)", "(iii)", "(iv)", "(v)", "(vi)"]
     assert folds[-1] == "Receipts and digests, as JSON"
     assert tab.evaluate("document.querySelectorAll('img, script').length") == 0
     unfold(tab)

@@ -70,7 +70,7 @@ def attach(readme: Path, deck: CardDeck, model: str, link: str | None = None) ->
 def attached(text: str, deck: CardDeck, model: str, link: str | None = None, file: str = "README.md") -> str:
     """The text of a model card with the cards of one model in it. The `model-index` is for what gridc
     measured: cards of logs leave it alone."""
-    own = _deck_of(deck, model)
+    own = deck_of(deck, model)
     text = _with_section(text, _marked(own), _section(own, model, link), file)
     if own.recorded:
         return text
@@ -119,7 +119,7 @@ def check(readme: Path, deck: CardDeck) -> CardCheck:
         return CardCheck((_rewritten(text, again, readme),))
     body, front = _divided(text, str(readme))
     claimed, others = _claimed_elsewhere(front, deck, model, given, readme)
-    section = _section(_deck_of(deck, model), model, given)
+    section = _section(deck_of(deck, model), model, given)
     beside = [text for key, part in front.items() if key != "model-index" for text in _strings([key, part])]
     about = [model, *(card.benchmark for card in deck.cards if card.model == model)]
     fields = [text for key, part in front.items() if key != "model-index" for text in _fields(key, part)]
@@ -341,12 +341,14 @@ def certificate_urn(deck: CardDeck) -> str:
     return f"urn:gridc:certificate:sha256:{deck.certificate}"
 
 
-def _deck_of(deck: CardDeck, model: str) -> CardDeck:
+def deck_of(deck: CardDeck, model: str) -> CardDeck:
+    """What the cards of a study say of one model."""
     own = tuple(card for card in deck.cards if card.model == model)
     if not own:
         names = ", ".join(_called(deck).values())
         raise UsageError([Diagnostic("GC000", f"the study has no model `{model}`", help=f"it has {names}")])
-    return deck.model_copy(update={"cards": own})
+    compared = tuple(each for each in deck.differences if model in (each.a, each.b))
+    return deck.model_copy(update={"cards": own, "differences": compared})
 
 
 def _metric(deck: CardDeck, card: Card) -> tuple[str, str]:

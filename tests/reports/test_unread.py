@@ -85,7 +85,8 @@ def test_what_is_claimed_up_to_the_limit_says_that_unread_answers_could_turn_it(
 ) -> None:
     """Of 100 answers 18 are unread, and 15 points lie between the two."""
     monkeypatch.setattr(builders, "ITEMS", 100)
-    findings = found({"ant": 60, "bee": 45}, {"ant": 100, "bee": 82})
+    study = {"id": "small", "title": "Do they differ?", "purpose": "comparative", "yes_when": "models_differ"}
+    findings = found({"ant": 60, "bee": 45}, {"ant": 100, "bee": 82}, study=study)
     (pair,) = findings.benchmarks[0].full.pairs
     assert pair.evidence.certified.first == "ant" and not pair.unread.beyond
     assert pair.unread.claim is False and (pair.unread.low, pair.unread.high) == (-0.03, 0.15)
@@ -97,6 +98,10 @@ def test_what_is_claimed_up_to_the_limit_says_that_unread_answers_could_turn_it(
     assert told.row.answer == "differ" and told.row.p_holm < 0.001 and (told.row.p_unread_holm or 0) > 0.5
     assert told.word == "differ, but unreadable answers could undo it"
     assert not [each for each in answer(findings).printable if each.yes and "ant scored" in each.text]
+    headline = answer(findings).headline
+    assert headline == "Not shown: unreadable answers alone could undo the only difference found."
+    sure = answer(found({"ant": 60, "bee": 12}, {"ant": 100, "bee": 82}, study=study)).headline
+    assert sure == "Yes: ant and bee differ under the reference configuration."
 
 
 def test_unread_answers_of_who_is_ahead_take_nothing_from_it() -> None:

@@ -162,13 +162,19 @@ def _headline(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         return f"No result yet: {done:,} of {total:,} calls have an answer, and everything here may change."
     rows, asks = rows_of(findings), findings.plan.study.spec.study.yes_when
     if asks is not None and rows:
-        return _models_differ(rows) if asks == "models_differ" else _order_answer(findings, rows, asks)
+        return (
+            _models_differ(findings, rows) if asks == "models_differ" else _order_answer(findings, rows, asks)
+        )
     return next(_facts_of_scores(findings, boards), "")
 
 
-def _models_differ(rows: Sequence[VerdictRow]) -> str:
-    differ = [row for row in rows if row.answer == "differ"]
+def _models_differ(findings: Findings, rows: Sequence[VerdictRow]) -> str:
+    differ = [row for row in rows if robust(row, findings)]
+    weak = sum(row.answer == "differ" for row in rows) - len(differ)
     if not differ:
+        if weak:
+            which = "the only difference" if weak == 1 else f"all {weak} differences"
+            return f"Not shown: unreadable answers alone could undo {which} found."
         return "Not shown: no two models can be told apart."
     if len(differ) == len(rows):
         what = f"{rows[0].a} and {rows[0].b} differ" if len(rows) == 1 else f"in all {len(rows)} comparisons"

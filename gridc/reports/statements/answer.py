@@ -154,12 +154,14 @@ def _worded(findings: Findings) -> Iterator[VerdictWords]:
 
 def _headline(findings: Findings, boards: Sequence[Scoreboard]) -> str:
     """The title's question answered in a sentence; where it asks none that can be answered with yes or no,
-    the most important fact."""
+    the most important fact. Where people's labels take a claim back, that comes before any yes or no."""
     if not findings.complete:
         done, total = findings.progress.answered, findings.progress.total
         if done == total:
             return "No result yet: every call has an answer, and some are not scored."
         return f"No result yet: {done:,} of {total:,} calls have an answer, and everything here may change."
+    if taken := [text for row in findings.benchmarks if (text := taken_back_words(row)) is not None]:
+        return taken[0]
     rows, asks = rows_of(findings), findings.plan.study.spec.study.yes_when
     if asks is not None and rows:
         return (

@@ -157,9 +157,10 @@ class StudySection(Table):
     yes_when: Annotated[
         Literal["order_holds", "order_changes", "models_differ"] | None,
         Field(
-            description="When the answer to the title's question is yes: each two models keep their order "
-            "under every choice; some change places; or the models differ. Reports then begin with yes or "
-            "no. Default: the title asks nothing that can be answered so."
+            description="When the answer to the title's question is yes. order_holds: every two models keep "
+            "their order under every choice; order_changes: some change places; models_differ: they differ "
+            "under the reference configuration. Reports then begin with yes or no. Default: the title asks "
+            "nothing that can be answered so."
         ),
     ] = None
     not_varied: Annotated[

@@ -394,7 +394,7 @@ def test_claims_that_a_passage_supports(design: Design) -> None:
     held = sum(int(claim[5:-1]) % 10 < 4 for claim in every)
     page = (done.results / "report.html").read_text("utf-8")
     assert f"{held:,} of {len(every):,} claims supported, 5 responses without a claim" in page
-    assert "Rates that the score does not show, each with its 95 % interval</caption>" in page
+    assert "Rates beside the scores" in page
 
 
 def test_needles(design: Design) -> None:

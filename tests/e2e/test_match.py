@@ -107,7 +107,8 @@ def test_the_report_says_how_answers_were_compared_and_what_was_unreadable(solve
         right, _, unread = expected(model)
         assert (row[model]["correct"], row[model]["parsed"]) == (right, ITEMS - unread)
     page = unescape((solved.results / "report.html").read_text("utf-8"))
-    assert "chance" not in page.partition("</table>")[0], "free text has no chance level"
+    first = page.partition("<main")[2].partition("May I print this?")[0]
+    assert "guess" not in first and 'class="chance"' not in first, "free text has no chance level"
     assert solved.study.verify().complete
 
 

@@ -142,7 +142,7 @@ def test_receipts_cannot_end_the_block_that_they_stand_in() -> None:
     block = text.split("```json\n")[1].split("\n```\n")[0]
     assert "\\u003cscript\\u003e" in block
     assert "<script>" not in text
-    assert text.count("</details>") == text.count("<details>") == 8
+    assert text.count("</details>") == text.count("<details>") == 9
 
 
 def test_the_card_says_what_each_level_sets_and_where_it_comes_from() -> None:

@@ -20,9 +20,10 @@ from gridc.reports.findings.rates import CountedRate, RateFinding, RateGap, Rate
 from gridc.reports.findings.verdicts import VERDICTS, verdicts_of
 from gridc.reports.statements.answer import StudyAnswer, answer, beside
 from gridc.reports.statements.cautions import Caution
+from gridc.reports.statements.differences import counts_words, survival_word
 from gridc.schema.hypotheses import EffectRow
 from gridc.schema.hypotheses import TestRow as Deciding
-from gridc.schema.verdicts import VerdictRow
+from gridc.schema.verdicts import ChoicesRow, VerdictRow
 from tests.reports.builders import AXES, ITEMS, findings_of, having, outcomes_of, reversing, spec_of
 
 TWO = {"ant": None, "bee": None}
@@ -402,3 +403,18 @@ def test_a_model_whose_answers_could_not_be_read_is_not_told_as_safe_alone() -> 
     unread = replace(failed, benchmarks=(replace(failed.benchmarks[0], rates=benchmark.rates),))
     assert "Answers that could not be read, and count as neither: 20 of ant." in answer(unread).result
     assert "could not be read" not in answer(silent).result
+
+
+def test_configurations_that_measure_nothing_are_not_counted_as_agreeing() -> None:
+    """A rate is counted in two of four configurations, and the same model leads in both, or neither does."""
+    ahead = ChoicesRow(
+        ahead=2, behind=0, tied=0, measured=2, size=4, turns=(), survival="open", first=None,
+        strength="descriptive", p_holds=1.0, p_depends=1.0,
+    )  # fmt: skip
+    (row,) = [each.row for each in answer(drawn(0, 10)).verdicts][:1]
+    some = row.model_copy(update={"choices": ahead})
+    assert survival_word(some) == "never reversed, on these items"
+    assert counts_words(some) == f"{row.a} better in 2 of 4 configurations, not measured in 2"
+    equal = row.model_copy(update={"choices": ahead.model_copy(update={"ahead": 0, "tied": 2})})
+    assert survival_word(equal) == "equal in all 2 measured of 4, on these items"
+    assert counts_words(equal) == "equal in all 2 measured of 4 configurations"

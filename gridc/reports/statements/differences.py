@@ -174,8 +174,8 @@ def survival_word(row: VerdictRow) -> str:
     if choices.ahead and choices.behind:
         return f"order changes, most often with {choice_named(choices)}, on these items"
     if not choices.ahead and not choices.behind:
-        return f"equal in all {choices.size}, on these items"
-    if choices.tied:
+        return f"equal in all {_measured(choices)}, on these items"
+    if choices.tied or choices.measured < choices.size:
         return "never reversed, on these items"
     return f"same order in all {choices.size}, on these items"
 
@@ -188,13 +188,21 @@ def counts_words(row: VerdictRow) -> str:
     by_model = {row.a: choices.ahead, row.b: choices.behind}
     first, second = sorted(by_model, key=lambda model: -by_model[model])
     if not by_model[first]:
-        return f"equal in all {choices.size} configurations"
+        return f"equal in all {_measured(choices)} configurations"
     if by_model[first] == choices.size:
         return f"{first} better in all {choices.size} configurations"
     parts = [f"{first} better in {by_model[first]} of {choices.size} configurations"]
     parts += [f"{second} in {by_model[second]}"] if by_model[second] else []
     parts += [f"equal in {choices.tied}"] if choices.tied else []
+    left = choices.size - choices.measured
+    parts += [f"not measured in {left}"] if left else []
     return ", ".join(parts)
+
+
+def _measured(choices: ChoicesRow) -> str:
+    """`8`, or where some configurations do not measure both models `2 measured of 8`."""
+    some = choices.measured < choices.size
+    return f"{choices.measured} measured of {choices.size}" if some else f"{choices.size}"
 
 
 def survival_sentence(row: VerdictRow) -> str:

@@ -85,7 +85,7 @@ def _order(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Printable
     if not compared:
         return
     turned = reversed_pairs(compared)
-    size = max(row.choices.size for row in compared if row.choices is not None)
+    size = min(row.choices.measured for row in compared if row.choices is not None)
     these, several = _items(findings), f"{size} configurations"
     if len(compared) == 1:
         (row,) = compared

@@ -56,7 +56,7 @@ def report(
     them: which sample each claim rests on, which items the studies share, which cells two of them ran, and
     one error budget. `--out` is then the folder of that report."""
     if most is not None and not with_answers:
-        raise click.UsageError("--most is of --with-answers")
+        raise click.UsageError("--most needs --with-answers")
     trust = Trust(roots, signers, records)
     if len(specs) > 1 and checklist:
         raise click.UsageError("--checklist is of one study")

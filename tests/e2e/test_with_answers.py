@@ -101,7 +101,7 @@ def test_several_studies_have_theirs(study: Path) -> None:
 
 def test_the_options_fit_together(study: Path) -> None:
     alone = command("report", "--most", "5", cwd=study)
-    assert alone.returncode == 2 and "--most is of --with-answers" in alone.stderr
+    assert alone.returncode == 2 and "--most needs --with-answers" in alone.stderr
     assert command("report", "--with-answers", "--most", "0", cwd=study).returncode == 2
 
 

@@ -227,7 +227,7 @@ def survival_sentence(row: VerdictRow) -> str:
 
 
 def family_words(findings: Findings) -> str:
-    """How the verdicts are tested, and whether they were planned."""
+    """How the verdicts are tested."""
     family = findings[VERDICTS]
     if family is None or not family.members:
         return ""

@@ -201,7 +201,9 @@ def _order_answer(findings: Findings, rows: Sequence[VerdictRow], asks: str) -> 
         return f"In part: on {items}, the models change places in {share}."
     sure = all(row.choices is not None and row.choices.survival == "holds" for row in several)
     more = ", and that holds for new items of the same kind" if sure else ""
-    return f"{'Yes' if kept else 'No'}: on {items}, no two models change places in any configuration{more}."
+    part = any(row.choices is not None and row.choices.measured < row.choices.size for row in several)
+    where = "in any configuration that measures both" if part else f"in any configuration{more}"
+    return f"{'Yes' if kept else 'No'}: on {items}, no two models change places {where}."
 
 
 def _items(findings: Findings) -> str:

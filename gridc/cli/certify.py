@@ -46,6 +46,11 @@ if TYPE_CHECKING:
     help="With --from: compare models although they differ in this axis throughout.",
 )
 @click.option(
+    "--category",
+    metavar="FIELD",
+    help="With --from: the column, or the field of an item, that says what kind of item it is.",
+)
+@click.option(
     "--common-only",
     is_flag=True,
     help=(
@@ -109,15 +114,26 @@ def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
             click.echo(terminal.bullet(statement))
     for row in () if report.study is not None else document.benchmarks:
         click.echo()
-        for line in words.benchmark_lines(row):
-            click.echo(terminal.visible(line))
-        _table(words.SCORES, words.scores(row), words.SHOWN)
+        heading, *remarks = words.benchmark_lines(row)
+        click.echo(terminal.visible(heading))
+        many = row.standings is not None and len(row.standings.order) > words.FEW_MODELS
+        # Of few models what to know stands before any number; of many their order is what one looks for.
+        if not many:
+            _lines(remarks)
+            _table(words.SCORES, words.scores(row), words.SHOWN)
         if row.standings is not None:
             _table(standings.COLUMNS, standings.table(row.standings), words.SHOWN)
         for line in words.conclusions(row):
             click.echo(terminal.bullet(line))
+        if many:
+            _lines(remarks)
     for path in paths:
         click.echo(f"wrote {path}")
+
+
+def _lines(texts: Sequence[str]) -> None:
+    for text in texts:
+        click.echo(terminal.visible(text))
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> None:

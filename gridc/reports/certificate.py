@@ -5,6 +5,7 @@ from typing import Literal
 
 from gridc.compiler.lock.anchor import in_words, strongest
 from gridc.reports.findings.analysis import LARGEST_RHO, MAXIMA, ModelComparison
+from gridc.reports.findings.breakdowns import BREAKDOWNS
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.paired import PRECISIONS
@@ -64,6 +65,7 @@ def certify(findings: Findings) -> Certificate:
             _benchmark(benchmark, len(left_out.get(benchmark.benchmark, ())))
             for benchmark in findings.benchmarks
         ),
+        breakdowns=findings[BREAKDOWNS],
         statistics=tuple(map(_statistic, findings[SUMMARIES])),
         falsifications=findings[FALSIFICATIONS],
         maxima=findings[MAXIMA],

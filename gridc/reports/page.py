@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -27,6 +28,7 @@ from gridc.reports.findings.examples import EXAMPLES
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.run_record import reported
 from gridc.reports.findings.scores import CellScore
+from gridc.reports.leaderboard import Leaderboard, begins_with, leaderboards
 from gridc.reports.rendering import render
 from gridc.reports.scoreboard import best_first, of_findings
 from gridc.reports.statements import choose, claim_scope, sentences, standings, urgent
@@ -98,6 +100,7 @@ class BenchmarkSection:
     ranges: figures.Figure
     ordered: figures.Figure
     standings: figures.Figure | None
+    board: Leaderboard | None
     shares: figures.Figure | None
     curves: figures.Figure | None
     readable: figures.Figure | None
@@ -105,7 +108,8 @@ class BenchmarkSection:
     @property
     def figures(self) -> tuple[figures.Figure, ...]:
         """Every figure of the section."""
-        rest = (self.ranges, self.ordered, self.standings, self.shares, self.curves, self.readable)
+        pairs = None if self.board is None else self.board.pairs
+        rest = (self.ranges, self.ordered, self.standings, pairs, self.shares, self.curves, self.readable)
         return (*self.surfaces, *self.rates, *(figure for figure in rest if figure is not None))
 
     @property
@@ -151,7 +155,7 @@ def as_html(
     scored = [(board, row) for board in boards for row in best_first(board)]
     leads = beside(findings)
     covered = [each for each in _statements(findings, "leading") if each not in (*alarms, *leads)]
-    told_first = answer(findings, boards)
+    told_first, begun = answer(findings, boards), list(begins_with(findings))
     script = render("page.js") + (render("page/differing.js") if differing else "")
     return render(
         "page.html.jinja",
@@ -163,7 +167,11 @@ def as_html(
         decided=criteria_words,
         answer=told_first,
         hues=first_screen.hues([model.id for model in spec.model]),
-        charts=list(first_screen.charts(findings, boards)),
+        charts=list(
+            first_screen.charts(findings, [board for board in boards if board.benchmark not in begun])
+        ),
+        begun=[section.board for section in sections if section.row.benchmark in begun],
+        source=_source(findings),
         squares=first_screen.squares(findings, [each.row for each in told_first.verdicts[:MOST_VERDICTS]]),
         most_squares=first_screen.MOST_SQUARES,
         examples=findings[EXAMPLES],
@@ -226,6 +234,15 @@ def as_html(
     )
 
 
+def _source(findings: Findings) -> str:
+    """The files that logs were read from."""
+    files = () if findings.recorded is None else findings.recorded.files
+    if not files:
+        return ""
+    first = f"{Path(files[0].path).name} (SHA-256 {files[0].sha256[:12]}…)"
+    return first if len(files) == 1 else f"{len(files):,} files, the first {first}"
+
+
 def _statements(findings: Findings, *parts: DocumentPart) -> list[Statement]:
     return [statement for _, statement in choose(findings, *parts)]
 
@@ -248,10 +265,20 @@ def _answers(
 
 def lay_out(findings: Findings, certificate: Certificate, deck: CardDeck) -> list[BenchmarkSection]:
     """The sections of the page, one for each benchmark, with their figures."""
-    surfaces = figures.flip_surfaces(findings.plan.study.spec, findings.benchmarks)
+    surfaces, boards = (
+        figures.flip_surfaces(findings.plan.study.spec, findings.benchmarks),
+        leaderboards(findings),
+    )
     rows = {row.benchmark: row for row in certificate.benchmarks}
     return [
-        _section(findings, benchmark, rows[benchmark.benchmark], deck, surfaces[benchmark.benchmark])
+        _section(
+            findings,
+            benchmark,
+            rows[benchmark.benchmark],
+            deck,
+            surfaces[benchmark.benchmark],
+            boards.get(benchmark.benchmark),
+        )
         for benchmark in findings.benchmarks
     ]
 
@@ -343,6 +370,7 @@ def _section(
     row: BenchmarkRow,
     deck: CardDeck,
     surfaces: list[figures.Figure],
+    board: Leaderboard | None,
 ) -> BenchmarkSection:
     spec = findings.plan.study.spec
     models = [model.model for model in finding.models]
@@ -371,6 +399,7 @@ def _section(
             {" > ".join(claim.order) for claim in finding.ordering_claims if claim.certified},
         ),
         standings=_standings(finding),
+        board=board,
         shares=figures.variance_shares(finding.benchmark, shares) if shares else None,
         curves=figures.flip_curves(
             finding, [threshold.at for threshold in spec.analysis.marks(finding.benchmark)]

@@ -72,9 +72,9 @@ def possible_words(orders: int) -> str:
     return str(orders) if orders < 10**7 else f"over 10^{len(str(orders)) - 1}"
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], word: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+    return f" {word} ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
 def too_many_words(share: float | Fraction, what: str, most: float) -> str:

@@ -17,6 +17,7 @@ from gridc.schema.inference import CriterionRule
 from gridc.schema.items import UnitLevel
 from gridc.schema.recorded import RecordedRuns
 from gridc.schema.rows import (
+    BreakdownRow,
     Count,
     Digest,
     DistinctQuestions,
@@ -688,6 +689,10 @@ class Certificate(Part):
     ] = None
     noise_floors: tuple[FloorRow, ...]
     benchmarks: tuple[BenchmarkRow, ...]
+    breakdowns: Annotated[
+        tuple[BreakdownRow, ...],
+        Field(description="Scores by category of items and lengths of answers, of three models or more."),
+    ] = ()
     statistics: tuple[StatisticRow, ...] = ()
     hypotheses: tuple[HypothesisRow, ...]
     falsifications: tuple[FalsificationRow, ...]

@@ -353,9 +353,51 @@ class NeighbourRow(Part):
     apart: Annotated[bool, Field(description="Whether `p_holm` is at most alpha.")]
 
 
+class MajorityRow(Part):
+    """Two models of which the one with the higher mean does worse on most units."""
+
+    higher: Annotated[str, Field(description="The model with the better mean score.")]
+    ahead_on_most: Annotated[str, Field(description="The model that does better on most units.")]
+    units: Annotated[Count, Field(description="On how many: more than half of all.")]
+
+
+class CategoryRow(Part):
+    """A category of items, as the data name it."""
+
+    category: str
+    items: Count
+
+
+class ModelBreakdownRow(Part):
+    """A model's score on each category, and how long its answers are."""
+
+    model: str
+    by_category: Annotated[
+        tuple[Rounded | None, ...],
+        Field(description="In the order of `categories`; null where no configuration asks an item of it."),
+    ]
+    length: Annotated[
+        Rounded | None, Field(description="Mean characters of its answers; null without texts.")
+    ]
+    answers: Annotated[Count, Field(description="How many answers that is the mean of.")]
+
+
+class BreakdownRow(Part):
+    """The scores of a benchmark by category of items. They describe the items that were asked: nothing is
+    tested. The configurations are those that the order of models averages."""
+
+    benchmark: str
+    categories: Annotated[
+        tuple[CategoryRow, ...],
+        Field(description="Empty where items have no categories, or more than 40."),
+    ]
+    models: Annotated[tuple[ModelBreakdownRow, ...], Field(description="In the order of models.")]
+
+
 class StandingsRow(Part):
     """The models of a benchmark in order, and which of them can be told apart on new items. Every two models
-    are tested on their mean scores; what has no score speaks against the better one."""
+    are tested on their mean scores; what has no score speaks against the better one. With a chance of at
+    least 1 - alpha, all sets of places (`best` to `worst`) hold together."""
 
     over: Annotated[
         tuple[str, ...],
@@ -368,15 +410,21 @@ class StandingsRow(Part):
             "of units."
         ),
     ]
+    units: Annotated[Count, Field(description="Independent units that the tests count.")] = 0
+    grouped: Annotated[bool, Field(description="Whether a unit is a group of items.")] = False
     order: tuple[PlaceRow, ...]
     neighbours: tuple[NeighbourRow, ...]
     tie_groups: Annotated[
         tuple[tuple[str, ...], ...],
         Field(
-            description="Neighbours in order of which no two can be told apart (all pairs, both directions, "
-            "Holm)."
+            description="Sets of models of which no two can be told apart (all pairs, both directions, "
+            "Holm). Every two that cannot be told apart are in one of them."
         ),
     ]
+    majorities: Annotated[
+        tuple[MajorityRow, ...],
+        Field(description="Every two models whose means and counts of units disagree."),
+    ] = ()
     unplaced: Annotated[
         tuple[str, ...], Field(description="Models without a readable answer in a configuration that counts.")
     ]

@@ -526,16 +526,18 @@ class LogOptions(TypedDict, total=False):
     tasks that ask the same items in several ways, and `models` models that packages call by several names;
     `axes` are the columns of tables that make configurations, and `ignore` those that are not read; `unit` is
     the column, or the field of an item as a dotted path, that says what it was made from: items of one unit
-    are one independent draw. `counting` are the files that count where one model was run several times in one
-    configuration, or `all`, which takes the runs as repetitions. `may_differ` is what models, or runs, may
-    differ in throughout and still be compared. An item that a model or a run lacks failed there, unless
-    `common_only`; a benchmark has `total` items where no log names all."""
+    are one independent draw, and `category` the same of what kind of item it is. `counting` are the files
+    that count where one model was run several times in one configuration, or `all`, which takes the runs as
+    repetitions. `may_differ` is what models, or runs, may differ in throughout and still be compared. An item
+    that a model or a run lacks failed there, unless `common_only`; a benchmark has `total` items where no log
+    names all."""
 
     benchmarks: Mapping[str, Sequence[str]]
     models: Mapping[str, Sequence[str]]
     axes: Sequence[str]
     ignore: Sequence[str]
     unit: str | None
+    category: str | None
     counting: Sequence[str]
     may_differ: Sequence[str]
     common_only: bool

@@ -217,7 +217,9 @@ def certify(logs: Sequence[Path], reading: str | None = None, options: LogOption
     benchmarks, models = given.get("benchmarks", {}), given.get("models", {})
     may_differ, total = given.get("may_differ", ()), given.get("total")
     common_only = given.get("common_only", False)
-    columns = TableColumns.stated(given.get("axes", ()), given.get("ignore", ()), given.get("unit"))
+    columns = TableColumns.stated(
+        given.get("axes", ()), given.get("ignore", ()), given.get("unit"), given.get("category")
+    )
     require_countable([total])
     read = read_logs(logs, by_alias(benchmarks), by_alias(models), columns, given.get("counting", ()))
     columns.check()

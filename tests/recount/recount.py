@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.recount.audit import Audit
+from tests.recount.breakdowns import breakdowns
 from tests.recount.counts import agreements, between, counts, floors, orders, precisions, rankings
 from tests.recount.effects import effects
 from tests.recount.evidence import evidence
@@ -170,6 +171,7 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "largest_rho": largest_rho(study, list(benchmarks.values())),
         "precisions": list(precisions(study, benchmarks)),
         "verdicts": verdicts(study, benchmarks, benchmark_rows, complete, audits),
+        "breakdowns": breakdowns(study, benchmarks, benchmark_rows),
         "benchmarks": benchmark_rows,
     }
 

@@ -1,7 +1,7 @@
 """The order of models and which of them are told apart: docs/statistics.md, "Places and tie groups"."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -91,19 +91,36 @@ def standings(benchmark: Benchmark, complete: bool, audit: Audit) -> Json | None
                 pairwise(order), two_sided, holm(two_sided, len(two_sided)), strict=True
             )
         ],
+        "units": len(n),
+        "grouped": len(benchmark.items) != benchmark.G,
         "tie_groups": groups(order, apart),
+        "majorities": [
+            {"higher": a, "ahead_on_most": b, "units": ahead}
+            for a, b in pairs
+            if 2 * (ahead := int((sign * (points[b] - points[a]) > 1e-9).sum())) > len(n)
+        ],
         "unplaced": [],
         "left_out": [],
     }
 
 
 def groups(order: Sequence[str], apart: Any) -> list[list[str]]:
-    """Every stretch of the order without a pair that is apart, unless it lies in a longer one."""
+    """Every stretch of the order without a pair that is apart, unless it lies in a longer one. A pair that is
+    not apart and in no stretch gets a group, into which models come in order as long as they fit."""
     stretches = [
         range(first, last)
         for first in range(len(order))
         for last in range(first + 2, len(order) + 1)
         if not any((order[a], order[b]) in apart for a in range(first, last) for b in range(a + 1, last))
     ]
-    longest = [one for one in stretches if not any(set(one) < set(other) for other in stretches)]
-    return [[order[place] for place in one] for one in longest]
+    found = [set(one) for one in stretches]
+    for a, b in combinations(range(len(order)), 2):
+        if (order[a], order[b]) in apart or any({a, b} <= own for own in found):
+            continue
+        group = {a, b}
+        for place in range(len(order)):
+            if not any({(order[place], order[each]), (order[each], order[place])} & apart for each in group):
+                group.add(place)
+        found.append(group)
+    longest = sorted(sorted(own) for own in found if not any(own < other for other in found))
+    return [[order[place] for place in own] for own in longest]

@@ -170,7 +170,7 @@ def test_every_card_has_its_six_fields(page: str) -> None:
 
 def test_figures_are_svg_with_a_text_alternative_that_names_the_pair(page: str) -> None:
     labels = [attributes["aria-label"] for name, attributes in Tags(page).tags if name == "svg"]
-    single = ["ranges", "orders", "standings", "variance", "flip curves", "parse rates"]
+    single = ["ranges", "orders", "standings", "pairs told apart", "variance", "flip curves", "parse rates"]
     assert len(labels) == 3 + 3 + len(single)
     assert all(labels)
     for a, b in (("ant", "bee"), ("ant", "cat"), ("bee", "cat")):

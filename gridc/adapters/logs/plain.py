@@ -1,11 +1,11 @@
 """A table of scores, as CSV, TSV, lines or an array of JSON, or Parquet: `model`, `score`, and what else its
 columns say.
 
-`item` (or `id`) names what was asked and `question` (or `input`) says it; `benchmark`, `unit`, `replicate`,
-`seed`, `state`, `prompt`, `answer` and `reading` are what they are called. A column is an axis where the
-author says so, or where it is constant within each model's run of a benchmark; what comes with an answer,
-such as `gold` or `latency`, is not read. Without a column of items a row is a score of a whole benchmark,
-which `n` may count.
+`item` (or `id`) names what was asked and `question` (or `input`) says it; `benchmark`, `category`, `unit`,
+`replicate`, `seed`, `state`, `prompt`, `answer` and `reading` are what they are called. A column is an axis
+where the author says so, or where it is constant within each model's run of a benchmark; what comes with an
+answer, such as `gold` or `latency`, is not read. Without a column of items a row is a score of a whole
+benchmark, which `n` may count.
 """
 
 import math
@@ -70,6 +70,7 @@ class _Row(NamedTuple):
     answer: str | None
     of: int | None
     question: Callable[[], Question] | None
+    category: str | None
 
 
 class _Cell(NamedTuple):
@@ -90,7 +91,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     for line, row in _table(file):
         named, others = {}, {}
         for name in row:
-            if name in READ or name in file.columns.units:
+            if name in READ or name in file.columns.of_items:
                 continue
             if name in file.columns.axes:
                 named[name] = intern(_level(row[name]))
@@ -131,8 +132,12 @@ def _not_known(file: LogFile, varying: Mapping[str, int], cells: Mapping[_Cell, 
     """Of columns by the line where each first varies."""
     names = ", ".join(f"`{name}`" for name in sorted(varying))
     message = f"not known whether an axis: {names} (several values within one model's run of a benchmark)"
-    choices = [(f"--axis {shlex.quote(name)}", f"--ignore {shlex.quote(name)}") for name in sorted(varying)]
-    help = "; ".join(f"`{axis}` or `{ignore}`" for axis, ignore in choices)
+    options = ("--axis", "--category", "--ignore")
+    choices = [[f"`{option} {shlex.quote(name)}`" for option in options] for name in sorted(varying)]
+    help = "; ".join(
+        f"{axis} (it was asked in another way), {category} (it says what kind of item it is) or {ignore}"
+        for axis, category, ignore in choices
+    )
     if any(len({(row.id, row.content, row.epoch) for row in rows}) < len(rows) for rows in cells.values()):
         help += "; if all are ignored, an item has two answers that only a column `replicate` can tell apart"
     return _row_error(file, "GC676", message, min(varying.values()), help)
@@ -185,6 +190,7 @@ def _answers(rows: list[_Row]) -> Iterator[LogAnswer]:
             first.unit,
             first.question,
             [reading for reading, row in several.items() if row.state == "unreadable"],
+            category=first.category,
         )
 
 
@@ -208,12 +214,19 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
         row.get("answer") or None,
         _count(file, row.get("n"), line),
         None if content is None else partial(question, (content,)),
+        _category(file, row),
     )
 
 
 def _unit(file: LogFile, row: Mapping[str, Any]) -> str | None:
     """By the column that the author names, and else by `unit`."""
     stated = file.columns.unit_of(row) if file.columns.unit is not None else row.get("unit")
+    return None if stated in (None, "") else intern(str(stated))
+
+
+def _category(file: LogFile, row: Mapping[str, Any]) -> str | None:
+    """By the column that the author names, and else by `category`."""
+    stated = file.columns.category_of(row) if file.columns.category is not None else row.get("category")
     return None if stated in (None, "") else intern(str(stated))
 
 

@@ -22,7 +22,7 @@ from gridc.reports.figures.scores import (
     variance_shares,
 )
 from gridc.reports.figures.specifications import specification_curve
-from gridc.reports.figures.standings import order_of_models
+from gridc.reports.figures.standings import order_of_models, pairs_told_apart
 from gridc.reports.figures.surface import flip_surfaces
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "order_counts",
     "order_name",
     "order_of_models",
+    "pairs_told_apart",
     "parse_rates",
     "score_ranges",
     "specification_curve",

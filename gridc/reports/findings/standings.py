@@ -2,8 +2,9 @@
 
 Every two models are tested on the mean of their scores over the configurations that they share, in both
 directions, as one family (Holm); where people labelled responses, by the corrected gaps too. A model can
-stand behind all that are told apart as better, and before all that are told apart as worse; neighbours in the
-order of which no two are told apart are a tie group.
+stand behind all that are told apart as better, and before all that are told apart as worse. Models of which
+no two are told apart are a tie group, and every two that are not told apart share one, so that the groups are
+a compact letter display (Piepho 2004).
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from gridc.reports.findings.scores import Outcomes
-from gridc.schema.rows import NeighbourRow, PlaceRow, StandingsRow
+from gridc.schema.rows import MajorityRow, NeighbourRow, PlaceRow, StandingsRow
 from gridc.statistics.arrays import Flags, Floats
 from gridc.statistics.bounded_means import mean_above_zero
 from gridc.statistics.envelope import Direction
@@ -142,6 +143,8 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
     return StandingsRow(
         over=tuple(outcomes.configurations[at] for at in over),
         test=means.test,
+        units=len(means.rows),
+        grouped=not outcomes.unit_is_item,
         order=tuple(
             PlaceRow(
                 model=model,
@@ -154,7 +157,8 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
             for place, model in enumerate(order, start=1)
         ),
         neighbours=tuple(_neighbours(order, p, good, scores, alpha)),
-        tie_groups=tuple(_tie_groups(order, apart)),
+        tie_groups=tuple(tie_groups(order, apart)),
+        majorities=tuple(_majorities(order, good)),
         unplaced=tuple(model for model in outcomes.models if model not in ends),
         left_out=tuple(name for at, name in enumerate(outcomes.configurations) if at not in over),
     )
@@ -182,8 +186,26 @@ def _neighbours(
         )
 
 
-def _tie_groups(order: Sequence[str], apart: Container[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
-    """The longest runs of the order of which no two are told apart; a model that stands alone is no group."""
+def tie_groups(order: Sequence[str], apart: Container[tuple[str, str]]) -> list[tuple[str, ...]]:
+    """The longest runs of the order of which no two are told apart. Then, for two that are not told apart and
+    share no run, both with every model in order that is told apart from none of the set so far."""
+    runs = list(_runs(order, apart))
+    sets, shared = list(runs), {pair for run in runs for pair in combinations(run, 2)}
+    for pair in combinations(order, 2):
+        if pair in shared or pair in apart:
+            continue
+        joined = set(pair)
+        for model in order:
+            if not any((model, each) in apart or (each, model) in apart for each in joined):
+                joined.add(model)
+        sets.append(tuple(model for model in order if model in joined))
+        shared |= set(combinations(sets[-1], 2))
+    kept = [one for one in sets if not any(set(one) < set(other) for other in sets)]
+    places = {model: place for place, model in enumerate(order)}
+    return sorted(kept, key=lambda group: [places[model] for model in group])
+
+
+def _runs(order: Sequence[str], apart: Container[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
     last = 0
     for start in range(len(order)):
         end = start + 1
@@ -192,3 +214,12 @@ def _tie_groups(order: Sequence[str], apart: Container[tuple[str, str]]) -> Iter
         if end > max(start + 1, last):
             yield tuple(order[start:end])
             last = end
+
+
+def _majorities(order: Sequence[str], good: Mapping[str, Floats]) -> Iterator[MajorityRow]:
+    """Every two models of which the one with the lower mean does better on more than half of the units."""
+    values = np.array([good[model] for model in order])
+    for place, model in enumerate(order):
+        ahead = (values[place + 1 :] > values[place]).sum(axis=1)
+        for other in np.flatnonzero(2 * ahead > values.shape[1]).tolist():
+            yield MajorityRow(higher=model, ahead_on_most=order[place + 1 + other], units=int(ahead[other]))

@@ -36,6 +36,7 @@ from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import visible
+from gridc.numbers import counted
 from gridc.outcomes import STATES
 from gridc.reports.exchange.recorded_study import ABSENT, RecordedFiles, RecordedItems, RecordedStudy
 from gridc.reports.findings.findings import Findings, find, noted_of_items
@@ -92,6 +93,14 @@ class LogStudy:
             return find(self.compiled, self.lock, store, tied=[UNSTAMPED], known=noted_of_items(None))
 
 
+def _title(parts: Sequence[ComparedCells]) -> str:
+    """What was measured, and how many models."""
+    models = len({name for part in parts for name in part.models})
+    names = [part.name for part in parts]
+    what = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"{what}: {counted(models, 'model')}"
+
+
 class _Ids:
     """Ids of the language for the names in logs, each once."""
 
@@ -117,7 +126,8 @@ def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[Compa
     model_id, benchmark_id, level_id = _Ids(models), _Ids(part.name for part in parts), _Ids()
     cells = [(part, cell) for part in parts for cell in part.in_study.values()]
     levels = list(dict.fromkeys(_level(cell) for _, cell in cells))
-    lines = ["gridcard = 1", "[study]", 'id = "logs"', 'title = "Recorded runs"', 'purpose = "descriptive"']
+    lines = ["gridcard = 1", "[study]", 'id = "logs"', f"title = {_text(_title(parts))}"]
+    lines.append('purpose = "descriptive"')
     lines += [f'tiers = ["{RECORDED}", "not-{RECORDED}"]']  # nobody said how common a configuration is
     lines += ["[harness]", 'prompt = "-"', 'method = "as_logged"']
     times = {repetitions for _, repetitions in levels}
@@ -256,8 +266,16 @@ def _items(part: ComparedCells, levels: Sequence[tuple[str, int]]) -> RecordedIt
         name: {f"c{number}": "yes" for number, here in enumerate(asked) if here[place]}
         for place, name in enumerate(names)
     }
+    named = (visible(writable(category))[:LONGEST].strip() for category in one.items.categories)
+    categories = dict(zip(names, named, strict=False))
     sampled = tuple(
-        Item(name, f"{ABSENT} {name}", family=name if alone else unit.strip() or BLANK, tags=tags[name])
+        Item(
+            name,
+            f"{ABSENT} {name}",
+            family=name if alone else unit.strip() or BLANK,
+            tags=tags[name],
+            category=categories.get(name, ""),
+        )
         for name, unit in counted
     )
     unit: UnitLevel = "item" if alone else "family"

@@ -9,6 +9,8 @@ from gridc.reports.rendering import unlinked
 from gridc.reports.statements import standings
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate, LogPairRow
 
+FEW_MODELS = 9
+"""Up to how many models the terminal shows every score with how its answers were read."""
 SHOWN = 40
 """Rows of a table that the terminal prints; the JSON has all."""
 
@@ -135,6 +137,8 @@ def markdown(document: LogCertificate) -> str:
         lines += _table(SCORES, scores(row))
         if row.standings is not None:
             lines += ["", *_table(standings.COLUMNS, standings.table(row.standings)), ""]
+            lines += _table(standings.TESTS, standings.tests(row.standings))
+            lines += [""]
         lines += [f"- {plain(line)}" for line in conclusions(row)]
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,7 @@ from gridc.reports.findings.moves import largest_move
 from gridc.reports.findings.rates import hits_of
 from gridc.reports.findings.verdicts import VERDICTS
 from gridc.reports.scoreboard import Scoreboard, of_findings
-from gridc.reports.statements import choose
+from gridc.reports.statements import choose, standings
 from gridc.reports.statements.cautions import Caution, cautions
 from gridc.reports.statements.corrected import taken_back_words
 from gridc.reports.statements.differences import (
@@ -52,6 +52,8 @@ from gridc.schema.verdicts import VerdictRow
 
 MOST_MODELS = 8
 """Models whose sources are listed."""
+MOST_PLACES = 8
+"""Sentences about the order of many models that a summary has."""
 FEW = 3
 """Benchmarks, models or pairs that are named one by one; of more it is said how many."""
 
@@ -167,7 +169,25 @@ def _headline(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         return (
             _models_differ(findings, rows) if asks == "models_differ" else _order_answer(findings, rows, asks)
         )
-    return next(_facts_of_scores(findings, boards), "")
+    places = list(_places(findings))
+    return places[0] if places else next(_facts_of_scores(findings, boards), "")
+
+
+def _places(findings: Findings) -> Iterator[str]:
+    """Of logs with one configuration, or with too many models to compare two by two: who can be first on each
+    benchmark, and what else its places say."""
+    family = findings[VERDICTS]
+    untold = () if family is None else family.untold
+    for benchmark in findings.benchmarks:
+        row, several = benchmark.standings, len(benchmark.full.scope.configurations) > 1
+        if row is None or len(row.order) < FEW:
+            continue
+        if benchmark.benchmark in untold or (findings.recorded is not None and not several):
+            averaged = f", averaged over {counted(len(row.over), 'configuration')}" if several else ""
+            yield f"On {benchmark.benchmark}{averaged}, {standings.first_words(row)}."
+            for text in (*standings.top_words(row), *standings.majority_words(row)):
+                yield f"{text[0].upper()}{text[1:]}." if text.startswith("no model") else f"{text}."
+            yield f"{standings.neighbour_words(row)}."
 
 
 def _models_differ(findings: Findings, rows: Sequence[VerdictRow]) -> str:
@@ -216,6 +236,7 @@ def _summary(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
         return
     yield from (text for row in findings.benchmarks if (text := taken_back_words(row)) is not None)
     yield from _predicted(findings)
+    yield from list(_places(findings))[:MOST_PLACES]
     yield from _facts_of_scores(findings, boards)
     yield from _of_new_items(findings)
     yield from _how_often(findings)
@@ -299,26 +320,12 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
         others = "comparison" if rest == 1 else f"{rest} comparisons"
         whom = "" if rest == len(several) else f" for the other {others}"
         yield f"Whether other configurations would change who is ahead on new items is not known{whom}."
-    yield from _on_average(findings)
 
 
 def _few_units(rows: Sequence[VerdictRow], findings: Findings) -> str:
     """Which of these verdicts reach new items of the very groups that were asked, and no further."""
     few = {row.benchmark: scope_words(row, findings) for row in rows if row.these_units}
     return "".join(f" On {benchmark} that covers {scope}." for benchmark, scope in few.items())
-
-
-def _on_average(findings: Findings) -> Iterator[str]:
-    """Of benchmarks with many models: how many neighbours are told apart."""
-    family = findings[VERDICTS]
-    for benchmark in findings.benchmarks:
-        if family is not None and benchmark.benchmark in family.untold and benchmark.standings is not None:
-            rows = benchmark.standings.neighbours
-            apart = sum(row.apart for row in rows)
-            yield (
-                f"On {benchmark.benchmark} {apart} of {counted(len(rows), 'pair')} of neighbours in the "
-                "order of mean scores can be told apart."
-            )
 
 
 def _facts_of_scores(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
@@ -380,6 +387,8 @@ def _order(
     several = max(pair.counts.size for _, pair in pairs) > 1
     changed = [(where, pair) for where, pair in pairs if pair.counts.plus and pair.counts.minus]
     if not several:
+        if recorded:
+            return "Each model was asked in one configuration: what another would change is not known."
         return f"{asked}one configuration was run, which shows no order to hold or to change."
     if len(changed) == 1 == len(pairs):
         ((_, pair),) = changed
@@ -451,7 +460,8 @@ def _facts(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[tuple[s
     spec = findings.plan.study.spec
     yield "Not varied", ", ".join(spec.study.not_varied)
     yield "Planned before the data", declared_words(findings) if rows_of(findings) else ""
-    yield "Models", ", ".join(f"{model.id} ({model.source})" for model in spec.model[:MOST_MODELS])
+    named = [f"{model.id} ({model.source})" for model in spec.model]
+    yield "Models", f"{len(named):,}" if len(named) > MOST_MODELS else ", ".join(named)
     if recorded is not None and recorded.unknown:
         yield "Not recorded", "; ".join(recorded.unknown)
 

@@ -1,29 +1,35 @@
-"""Sentences and a table about the order of models: who is told apart, who is tied, who can stand where."""
+"""Sentences and tables about the order of models: who can be first, who is tied, who is told apart."""
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, groupby
+from string import ascii_lowercase
 
 from gridc.numbers import bracketed, counted, number, p_value, with_sign
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.statements.statement import Statement, of_benchmark
+from gridc.reports.words import listed
 from gridc.schema.rows import StandingsRow
 
 SHOWN = 6
 """Up to how many tie groups are listed. More overlap so much that the places of models say more."""
 LISTED = 8
 """The largest tie group of which every model is named."""
-COLUMNS = ("place", "model", "score [95 %]", "can be", "to the next", "units -/+", "p", "p (Holm)", "apart?")
+NAMED = 3
+"""Models that are named one by one, and the first places that are spoken of."""
+COLUMNS = ("places", "model", "score [95 %]", "ties")
+TESTS = ("better", "next", "gap", "units -/+", "p", "p (Holm)", "apart?")
 
 
 @of_benchmark("standings", "leading", 75)
-def order_of_models(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+def order_of_models(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """How much of the order of three or more models holds for new items."""
     row = benchmark.standings
     if row is not None and len(row.order) > 2:
         told = list(sentences(row))
+        sure = len(_possible_firsts(row)) == 1 or any(each.apart for each in row.neighbours)
         yield Statement(
             f"On {benchmark.benchmark}, {'; '.join(told)}.",
-            "certified" if any(each.apart for each in row.neighbours) else "descriptive",
+            "certified" if sure else "descriptive",
             (benchmark.benchmark,),
             short=f"On {benchmark.benchmark}, {told[0]}.",
         )
@@ -31,46 +37,149 @@ def order_of_models(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statem
 
 def sentences(row: StandingsRow) -> Iterator[str]:
     """How much of the order stands."""
-    apart = [(each.a, each.b) for each in row.neighbours if each.apart]
     averaged = f", averaged over {len(row.over):,} configurations" if len(row.over) > 1 else ""
-    yield (
-        f"{len(apart):,} of {counted(len(row.neighbours), 'pair')} of neighbours in the order of scores can "
-        f"be told apart (Holm){averaged}"
-    )
+    yield f"{first_words(row)}{averaged}"
+    yield from top_words(row)
+    yield from majority_words(row)
+    yield neighbour_words(row)
     if row.left_out:
         yield f"the order leaves out {'; '.join(row.left_out)}: some model gave no readable answer there"
     if row.unplaced:
         yield f"without a place, because no answer could be read: {', '.join(row.unplaced)}"
-    if row.tie_groups:
+    if 0 < len(row.tie_groups) <= SHOWN:
         groups = ["{" + ", ".join(_abridged(group)) + "}" for group in row.tie_groups]
-        listed = (
-            "; ".join(groups) if len(groups) <= SHOWN else f"{len(groups):,}, shown by the places of models"
+        yield f"tie groups (no two told apart, all pairs in both directions, Holm): {'; '.join(groups)}"
+    yield from both_words(row)
+
+
+def first_words(row: StandingsRow) -> str:
+    """Who can be first on new items."""
+    firsts = _possible_firsts(row)
+    if len(firsts) == 1:
+        return f"{firsts[0]} is first, on new items too"
+    if len(firsts) <= NAMED:
+        return f"{listed(firsts, 'or')} is first: these items do not show which"
+    return f"{firsts[0]} has the best score, and any of {len(firsts):,} models can be first on new items"
+
+
+def top_words(row: StandingsRow) -> Iterator[str]:
+    """Which of many models are in the first three for certain, and which may be."""
+    if len(row.order) < 2 * NAMED:
+        return
+    sure = [each.model for each in row.order if each.worst <= NAMED]
+    rest = [each.model for each in row.order if each.best <= NAMED < each.worst]
+    who = listed(sure) if sure else "no model"
+    are = "are" if len(sure) > 1 else "is"
+    others = listed(rest) if len(rest) <= NAMED else f"{len(rest):,} others" if sure else f"{len(rest):,}"
+    more = "" if not rest else f"; {others} may be{' too' if sure else ''}"
+    yield f"{who} {are} in the first three for certain{more}"
+
+
+def majority_words(row: StandingsRow) -> Iterator[str]:
+    """Of the model with the best mean, who does better on most units."""
+    leader = row.order[0].model
+    ahead = [each for each in row.majorities if each.higher == leader]
+    if ahead:
+        most = max(ahead, key=lambda each: each.units)
+        more = len(ahead) - 1
+        others = "" if not more else f", and {counted(more, 'more model')} on most too"
+        unit = "unit" if row.grouped else "item"
+        yield (
+            f"{leader} has the best mean, but {most.ahead_on_most} does better on {most.units:,} of "
+            f"{counted(row.units, unit)}{others}"
         )
-        yield f"tie groups (no two told apart, all pairs in both directions, Holm): {listed}"
+
+
+def neighbour_words(row: StandingsRow) -> str:
+    """How many neighbours are told apart."""
+    apart = sum(each.apart for each in row.neighbours)
+    return (
+        f"{apart:,} of {counted(len(row.neighbours), 'pair')} of neighbours in the order can be told apart "
+        "(Holm)"
+    )
+
+
+def both_words(row: StandingsRow) -> Iterator[str]:
+    """Neighbours that are told apart among neighbours, and not among all pairs."""
     tied = {pair for group in row.tie_groups for pair in combinations(group, 2)}
-    both = [f"{a} and {b}" for a, b in apart if (a, b) in tied]
+    both = [f"{each.a} and {each.b}" for each in row.neighbours if each.apart and (each.a, each.b) in tied]
     if both:
         pairs = len(row.order) * (len(row.order) - 1) // 2
         yield (
-            f"told apart as neighbours and yet in one tie group: {'; '.join(both[:SHOWN])} (all {pairs:,} "
-            f"pairs in both directions ask more than {counted(len(row.neighbours), 'pair')} of neighbours)"
+            f"told apart as neighbours and yet tied: {'; '.join(both[:SHOWN])} (places and ties test all "
+            f"{pairs:,} pairs in both directions, which asks more than {len(row.neighbours):,} neighbours do)"
         )
+
+
+def _possible_firsts(row: StandingsRow) -> list[str]:
+    return [each.model for each in row.order if each.best == 1]
 
 
 def _abridged(group: Sequence[str]) -> Sequence[str]:
     return group if len(group) <= LISTED else (*group[:3], f"{len(group) - 6} more", *group[-3:])
 
 
+def letters(row: StandingsRow) -> dict[str, str]:
+    """A letter for each tie group that a model is in, so that two models are tied where they share one: `b`,
+    `d-g, k`. Empty for a model that is told apart from all others."""
+    groups: dict[str, list[int]] = {each.model: [] for each in row.order}
+    for place, group in enumerate(row.tie_groups):
+        for model in group:
+            groups[model].append(place)
+    return {model: ", ".join(_ranges(own)) for model, own in groups.items()}
+
+
+def _ranges(places: Sequence[int]) -> Iterator[str]:
+    """Letters, three or more that follow each other from the first to the last."""
+    for _, run in groupby(enumerate(places), lambda each: each[1] - each[0]):
+        own = [place for _, place in run]
+        if len(own) > 2:
+            yield f"{_letter(own[0])}-{_letter(own[-1])}"
+        else:
+            yield from map(_letter, own)
+
+
+def _letter(place: int) -> str:
+    """a to z, then aa, ab and on."""
+    before, last = divmod(place, len(ascii_lowercase))
+    return (_letter(before - 1) if before else "") + ascii_lowercase[last]
+
+
+def tied(row: StandingsRow) -> Mapping[str, Sequence[str]]:
+    """By model those that it cannot be told apart from, in order."""
+    groups: dict[str, set[str]] = {each.model: set() for each in row.order}
+    for group in row.tie_groups:
+        for model in group:
+            groups[model] |= set(group) - {model}
+    order = [each.model for each in row.order]
+    return {model: [name for name in order if name in own] for model, own in groups.items()}
+
+
 def table(row: StandingsRow) -> list[tuple[str, ...]]:
-    """The order, each model with the test against the next one; its columns are `COLUMNS`."""
-    cells: list[tuple[str, ...]] = []
-    for each, test in zip(row.order, (*row.neighbours, None), strict=True):
-        interval = "" if each.interval is None else f" {bracketed(each.interval, number)}"
-        begin = (f"{each.place}", each.model, f"{number(each.score)}{interval}", each.can_be)
-        if test is None:
-            cells.append((*begin, "", "", "", "", ""))
-            continue
-        units = f"{test.b_ahead:,} / {test.a_ahead:,}"
-        p = p_value(test.p), p_value(test.p_holm)
-        cells.append((*begin, with_sign(test.gap, 3), units, *p, "yes" if test.apart else "no"))
-    return cells
+    """The order; its columns are `COLUMNS`."""
+    named = letters(row)
+    return [
+        (
+            each.can_be,
+            each.model,
+            f"{number(each.score)}{'' if each.interval is None else f' {bracketed(each.interval, number)}'}",
+            named[each.model],
+        )
+        for each in row.order
+    ]
+
+
+def tests(row: StandingsRow) -> list[tuple[str, ...]]:
+    """The tests of neighbours; its columns are `TESTS`."""
+    return [
+        (
+            each.a,
+            each.b,
+            with_sign(each.gap, 3),
+            f"{each.b_ahead:,} / {each.a_ahead:,}",
+            p_value(each.p),
+            p_value(each.p_holm),
+            "yes" if each.apart else "no",
+        )
+        for each in row.neighbours
+    ]

@@ -36,7 +36,20 @@ if TYPE_CHECKING:
 
 ITEM, CONTENT = ("item", "id", "item_id"), ("question", "input")
 READ = frozenset(
-    ["model", "benchmark", "score", "unit", "replicate", "seed", "state", "prompt", "answer", "reading", "n"]
+    [
+        "model",
+        "benchmark",
+        "category",
+        "score",
+        "unit",
+        "replicate",
+        "seed",
+        "state",
+        "prompt",
+        "answer",
+        "reading",
+        "n",
+    ]
 ).union(ITEM, CONTENT)
 NEEDED = frozenset(("model", "score"))
 DATA = frozenset([
@@ -59,24 +72,34 @@ def column_name(header: str) -> str:
 @dataclass(frozen=True, slots=True)
 class TableColumns:
     """What the author says of columns: which are `axes` and which are `ignored`, whatever the case; and which
-    column or field of an item is its `unit`, a dotted path. `found` gathers the columns without a meaning of
-    their own, and those of `DATA`, of every table that is read; `fields` those that can be a unit."""
+    column or field of an item is its `unit` and which its `category`, dotted paths. `found` gathers
+    the columns without a meaning of their own, and those of `DATA`, of every table that is read; `fields`
+    those that can be a unit or a category."""
 
     axes: frozenset[str] = frozenset()
     ignored: frozenset[str] = frozenset()
     unit: str | None = None
+    category: str | None = None
     found: set[str] = field(default_factory=set)
     fields: set[str] = field(default_factory=set)
 
     @classmethod
-    def stated(cls, axes: Iterable[str], ignored: Iterable[str], unit: str | None = None) -> "TableColumns":
-        """Raises `UsageError` for a column that is two of these."""
-        columns = cls(frozenset(map(column_name, axes)), frozenset(map(column_name, ignored)), unit)
-        units = columns.units
+    def stated(
+        cls,
+        axes: Iterable[str],
+        ignored: Iterable[str],
+        unit: str | None = None,
+        category: str | None = None,
+    ) -> "TableColumns":
+        """Raises `UsageError` for a column that is two of these, unless it is unit and category."""
+        columns = cls(frozenset(map(column_name, axes)), frozenset(map(column_name, ignored)), unit, category)
+        units, categories = _columns_of(unit), _columns_of(category)
         for one, other, what in (
             (columns.axes, columns.ignored, "an axis and ignored"),
             (columns.axes, units, "an axis and the unit"),
             (columns.ignored, units, "ignored and the unit"),
+            (columns.axes, categories, "an axis and the category"),
+            (columns.ignored, categories, "ignored and the category"),
         ):
             for name in sorted(one & other):
                 message = f"the column `{name}` is both {what}"
@@ -84,10 +107,9 @@ class TableColumns:
         return columns
 
     @property
-    def units(self) -> frozenset[str]:
-        """The column of the unit in a table: its name, or the first part of its path."""
-        name = "" if self.unit is None else column_name(self.unit)
-        return frozenset(filter(None, (name, name.partition(".")[0])))
+    def of_items(self) -> frozenset[str]:
+        """The columns of a table that say the unit or the category of an item."""
+        return _columns_of(self.unit) | _columns_of(self.category)
 
     def unknown(self, names: Iterable[str]) -> list[str]:
         """Those of some stated columns that no table has, once the tables are read."""
@@ -95,32 +117,41 @@ class TableColumns:
 
     def check(self) -> None:
         """Once all logs are read. Raises `UsageError` for a stated column that no table has, and for a unit
-        that no item has."""
+        or a category that no item has."""
         for name in self.unknown(sorted(self.axes | self.ignored)):
             message = f"no table has a column `{name}` that can be an axis or be ignored"
             raise UsageError([Diagnostic("GC000", message, help=_known(self.found, "column of the tables"))])
-        if self.unit is not None and self.unit not in self.fields:
-            message = f"no item has a column or field `{self.unit}` that can be its unit"
-            raise UsageError([Diagnostic("GC000", message, help=_known(self.fields, "field of the items"))])
+        for path, what in ((self.unit, "unit"), (self.category, "category")):
+            if path is not None and path not in self.fields:
+                message = f"no item has a column or field `{path}` that can be its {what}"
+                help = _known(self.fields, "field of the items")
+                raise UsageError([Diagnostic("GC000", message, help=help)])
 
     def unit_of(self, fields: Mapping[str, Any]) -> str | None:
         """What an item was made from, by its fields; None where the author names no unit, or it has none."""
-        if self.unit is None:
+        return self._value(self.unit, fields)
+
+    def category_of(self, fields: Mapping[str, Any]) -> str | None:
+        """The same of its category."""
+        return self._value(self.category, fields)
+
+    def _value(self, path: str | None, fields: Mapping[str, Any]) -> str | None:
+        if path is None:
             return None
         self.fields.update(name for name, value in fields.items() if isinstance(value, str | int))
-        value = next(
-            (one for one in (_value_at(fields, name) for name in self._names()) if one is not None), ""
-        )
+        # As it is stated, and as a table has it.
+        found = (_value_at(fields, name) for name in (path, column_name(path)))
+        value = next((one for one in found if one is not None), "")
         if value == "":
             return None
-        self.fields.add(self.unit)
+        self.fields.add(path)
         return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
-    def _names(self) -> Iterator[str]:
-        """As it is stated, and as a table has it."""
-        if self.unit is not None:
-            yield self.unit
-            yield column_name(self.unit)
+
+def _columns_of(path: str | None) -> frozenset[str]:
+    """The columns of a table that a path can mean: its name, or the first part of it."""
+    name = "" if path is None else column_name(path)
+    return frozenset(filter(None, (name, name.partition(".")[0])))
 
 
 def _value_at(fields: Any, path: str) -> Any:

@@ -67,8 +67,8 @@ class LogItems:
     """The items of one benchmark in all logs. An item's number stands for its content, or for its id where no
     log has the content. `other` has the ids that stood for another content before in the same package.
     `packages` and `questions` say of each who wrote it down first, and what it asks, `has_unit` whether a log
-    or the author says its unit, and `phrases` how the first ones are worded; `matching` says how the items of
-    several packages were matched."""
+    or the author says its unit, `categories` its category (empty: nothing says it), and `phrases` how the
+    first ones are worded; `matching` says how the items of several packages were matched."""
 
     numbers: dict[bytes, int] = field(default_factory=dict)
     ids: list[str] = field(default_factory=list)
@@ -76,6 +76,7 @@ class LogItems:
     packages: list[str] = field(default_factory=list)
     questions: list[QuestionDigests] = field(default_factory=list)
     has_unit: list[bool] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
     phrases: list[Whole] = field(default_factory=list)
     by_id: dict[tuple[str, str], int] = field(default_factory=dict)
     other: dict[str, set[int]] = field(default_factory=dict)
@@ -90,6 +91,7 @@ class LogItems:
             self.ids.append(answer.id)
             self.units.append(alone)
             self.has_unit.append(False)
+            self.categories.append("")
             self.packages.append(package)
             asked = Question() if answer.question is None else answer.question()
             self.questions.append(asked.digests())
@@ -138,7 +140,7 @@ class LogItems:
     def _keep(self, kept: list[int]) -> None:
         keys = self.keys
         self.numbers = {keys[number]: place for place, number in enumerate(kept)}
-        for name in ("ids", "units", "has_unit", "packages", "questions"):
+        for name in ("ids", "units", "has_unit", "categories", "packages", "questions"):
             values = getattr(self, name)
             setattr(self, name, [values[number] for number in kept])
 
@@ -219,6 +221,9 @@ def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
             message = f"item {answer.id} is of {unit[:40]} and of {items.units[number][:40]}"
             help = "correct the logs, or name another column or field with --unit"
             raise log_error("GC677", f"{run.benchmark}: {message}", run.path, help=help)
+        stated = author.category_of(answer.fields or {}) if author.category is not None else None
+        # The first log that says it stands: a category describes, and decides nothing.
+        items.categories[number] = items.categories[number] or stated or answer.category or ""
         scores: Mapping[str, float | None] = answer.scores or dict.fromkeys(run.readings)
         prompt = NO_PROMPT if answer.prompt is None else text_digest(answer.prompt)
         for reading, score in scores.items():

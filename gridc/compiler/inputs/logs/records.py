@@ -75,7 +75,7 @@ class LogAnswer(NamedTuple):
     ended, and the texts where the log has them. `unit` is what the item was made from, where the log says;
     `question` gives what is asked as every package would have it; `unread` names those of several readings
     that read nothing in an answer that is there; `fields` are the item's own, of which the author may name
-    one as its unit."""
+    one as its unit; `category` is the kind of item that it is, where the log says."""
 
     id: str
     content: bytes | None
@@ -88,6 +88,7 @@ class LogAnswer(NamedTuple):
     question: Callable[[], Question] | None = None
     unread: Collection[str] = ()
     fields: Mapping[str, Any] | None = None
+    category: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

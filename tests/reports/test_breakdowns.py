@@ -1,0 +1,87 @@
+"""Scores by category and lengths of answers beside the order of models, against plain means of the rows."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from gridc import study as studies
+from gridc.diagnostics.errors import UsageError
+from gridc.reports.findings.breakdowns import MOST_CATEGORIES
+
+
+def rows_of(kinds: int, models: str = "abc", seed: int = 1) -> list[dict[str, object]]:
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            "model": model,
+            "benchmark": "quiz",
+            "item": f"i{number}",
+            "category": f"kind {number % kinds}",
+            "answer": "x" * int(rng.integers(1, 30)) if rng.random() < 0.8 else None,
+            "score": float(rng.integers(0, 5)) / 4,
+        }
+        for model in models
+        for number in range(60)
+    ]
+
+
+def certificate_of(rows: list[dict[str, object]], folder: Path, **options: str) -> dict[str, object]:
+    path = folder / "t.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    studies.certify([path], **options).write(folder / "out")
+    found: dict[str, object] = json.loads((folder / "out" / "certificate.json").read_text())
+    return found
+
+
+def test_means_and_lengths_are_those_of_the_rows(tmp_path: Path) -> None:
+    rows = rows_of(4)
+    (found,) = certificate_of(rows, tmp_path)["breakdowns"]  # type: ignore[misc]
+    assert [(one["category"], one["items"]) for one in found["categories"]] == [
+        (f"kind {number}", 15) for number in range(4)
+    ]
+    scores, lengths = defaultdict(list), defaultdict(list)
+    for row in rows:
+        scores[row["model"], row["category"]].append(row["score"])
+        if row["answer"] is not None:
+            lengths[row["model"]].append(len(str(row["answer"])))
+    for one in found["models"]:
+        model = one["model"]
+        means = [fmean(scores[model, f"kind {number}"]) for number in range(4)]
+        assert one["by_category"] == pytest.approx(means, abs=1e-6)
+        assert (one["length"], one["answers"]) == (pytest.approx(fmean(lengths[model])), len(lengths[model]))
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "By category" in page and "kind 3" in page and ">characters<" in page
+
+
+def test_a_field_of_another_name_is_the_category_that_the_author_says(tmp_path: Path) -> None:
+    rows = [{**row, "dataset": row["category"]} for row in rows_of(3)]
+    for row in rows:
+        del row["category"]
+    (found,) = certificate_of(rows, tmp_path, category="dataset")["breakdowns"]  # type: ignore[misc]
+    assert [one["items"] for one in found["categories"]] == [20, 20, 20]
+    with pytest.raises(UsageError, match="that can be its category"):
+        studies.certify([tmp_path / "t.jsonl"], category="nothing", ignore=["dataset"])
+    with pytest.raises(UsageError, match="both an axis and the category"):
+        studies.certify([tmp_path / "t.jsonl"], category="dataset", axes=["dataset"])
+
+
+@pytest.mark.parametrize("kinds", [1, MOST_CATEGORIES + 1])
+def test_one_category_or_very_many_are_none(kinds: int, tmp_path: Path) -> None:
+    (found,) = certificate_of(rows_of(kinds), tmp_path)["breakdowns"]  # type: ignore[misc]
+    assert found["categories"] == [] and found["models"][0]["by_category"] == []
+
+
+def test_items_of_which_some_have_no_category_are_not_parted(tmp_path: Path) -> None:
+    rows = rows_of(3)
+    for row in rows:
+        row["category"] = None if row["item"] == "i7" else row["category"]
+        del row["answer"]
+    assert certificate_of(rows, tmp_path)["breakdowns"] == []
+
+
+def test_two_models_have_no_breakdown(tmp_path: Path) -> None:
+    assert certificate_of(rows_of(3, "ab"), tmp_path)["breakdowns"] == []

@@ -3,14 +3,17 @@
 Debian's chromium is driven with playwright; axe-core looks at contrast, labels, landmarks and tables.
 """
 
+import csv
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import gridc
 from gridc.reports.card import as_markdown
 from gridc.reports.exchange.model_card import deck_of
 from gridc.reports.files import documents, file_texts
@@ -83,6 +86,22 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spec = spec_of(models, title=f"A study {HOSTILE}", roster={"inclusion": HOSTILE}, benchmark=benchmarks)
     path.write_text(file_texts(findings_of(spec, reversing))["report.html"])
     return path
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of fourteen models in a log, one of them with a hostile name, whose items have categories."""
+    folder = tmp_path_factory.mktemp("board")
+    rng = np.random.default_rng(5)
+    with (folder / "quiz.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["model", "item", "category", "score", "answer"])
+        for place, name in enumerate(["=cmd()", HOSTILE, *(f"model-{number}" for number in range(12))]):
+            for item in range(80):
+                right = int(rng.random() < 0.95 - 0.06 * place)
+                rows.writerow([name, f"i{item}", f"kind {item % 3}", right, "x" * (place + 1)])
+    gridc.certify(folder / "quiz.csv").write(folder / "out")
+    return folder / "out" / "report.html"
 
 
 @pytest.fixture(scope="module")
@@ -214,4 +233,48 @@ def test_what_a_reader_of_a_model_card_needs_fits_a_screen(browser: Any, tmp_pat
     assert tab.evaluate("document.querySelectorAll('img, script').length") == 0
     unfold(tab)
     assert tab.locator("details details").count() == 0, "no fold swallows the next"
+    assert tab.wrong == []
+
+
+@pytest.mark.parametrize("size", [PHONE, DESK])
+def test_many_models_fit_and_can_be_read_by_everybody(
+    browser: Any, board: Path, size: tuple[int, int]
+) -> None:
+    tab = opened(browser, board, size, bypass_csp=True)
+    # The first model, its places and its score are on the first screen, before any warning.
+    first = tab.locator(".leaders tbody tr").first.bounding_box()
+    assert first["y"] + first["height"] < size[1]
+    assert tab.locator(".banner").first.bounding_box()["y"] > first["y"]
+    unfold(tab)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= size[0]
+    assert tab.evaluate(WIDE) == []
+    found = axe.Axe().run(tab).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+    assert tab.evaluate(CONTRAST) == []
+    assert tab.wrong == []
+
+
+def test_a_table_of_models_is_searched_sorted_and_saved(browser: Any, board: Path, tmp_path: Path) -> None:
+    tab = opened(browser, board, DESK)
+    table = tab.locator("table.leaders")
+    names = [text.split("\n")[0] for text in table.locator("tbody th").all_inner_texts()]
+    assert names[0] == "cmd" and len(names) == 14
+    table.locator("th button", has_text="characters").click()
+    lengths = [int(text) for text in table.locator("tbody td:last-child").all_inner_texts()]
+    assert lengths == list(range(1, 15))
+    table.locator("th button", has_text="characters").click()
+    assert table.locator("tbody td:last-child").first.inner_text() == "14"
+    tab.locator("input[data-find]").first.fill("MODEL-1")
+    shown = [text.split("\n")[0] for text in table.locator("tbody tr:visible th").all_inner_texts()]
+    assert shown == ["model-11", "model-10", "model-1"]
+    with tab.expect_download() as waiting:
+        tab.locator("button", has_text="Save as CSV").first.click()
+    waiting.value.save_as(tmp_path / "places.csv")
+    header, *rows = csv.reader((tmp_path / "places.csv").read_text("utf-8").splitlines())
+    assert header == [
+        "places", "model", "score, %", "95 % interval", "ties", "cannot be told apart from", "characters",
+    ]  # fmt: skip
+    assert len(rows) == 14
+    assert {row[1] for row in rows} >= {"cmd", "model-0", "model-11"}
+    assert all(len(row) == len(header) and row[0].split(" to ")[0].isdigit() for row in rows)
     assert tab.wrong == []

@@ -22,7 +22,7 @@ class Pair:
         """Where there is an `audit`, a claim needs its gap too: the larger p of both."""
         self.benchmark, self.a, self.b = benchmark, a, b
         each = benchmark.configurations
-        measured = [None not in (benchmark.score(a, c), benchmark.score(b, c)) for c in each]
+        measured = [benchmark.heard(a, c) and benchmark.heard(b, c) for c in each]
 
         def of(designated: bool, first: int | None = None, second: int | None = None) -> Any:
             rows = [

@@ -68,7 +68,7 @@ def intervals(benchmark: Benchmark) -> tuple[Json, dict[tuple[str, str], Json]]:
 
     gaps = []
     for a, b in combinations(benchmark.models, 2):
-        both = [c for c in benchmark.configurations if (a, c) in means and (b, c) in means]
+        both = [c for c in benchmark.configurations if benchmark.heard(a, c) and benchmark.heard(b, c)]
         if both:
             own = {c: gap(a, b, [c]) for c in both}
             gaps.append({"a": a, "b": b, "mean": gap(a, b, both), "by_configuration": own})

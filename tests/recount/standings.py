@@ -13,13 +13,18 @@ from tests.recount.evidence import holm
 from tests.recount.study import Benchmark, Json
 from tests.recount.unit_limits import limits
 
+MOST_TRIED = 10
+
 
 def standings(benchmark: Benchmark, complete: bool, audit: Audit) -> Json | None:
-    """Over the configurations in which every model gave a readable answer; each counts as much as another."""
-    models, alpha = benchmark.models, benchmark.study.alpha
-    if benchmark.target is not None or not complete or len(models) < 2:
+    """Over configurations in which every model of the order gave a readable answer, so that as many pairs are
+    compared as can be; each configuration counts as much as another."""
+    alpha = benchmark.study.alpha
+    if benchmark.target is not None or not complete or len(benchmark.models) < 2:
         return None
-    over = list(benchmark.configurations)
+    models, over = compared(benchmark)
+    if len(models) < 2:
+        return None
     n, counts = np.zeros(benchmark.G), []
     for c in over:
         asked = np.zeros(benchmark.G)
@@ -99,9 +104,27 @@ def standings(benchmark: Benchmark, complete: bool, audit: Audit) -> Json | None
             for a, b in pairs
             if 2 * (ahead := int((sign * (points[b] - points[a]) > 1e-9).sum())) > len(n)
         ],
-        "unplaced": [],
-        "left_out": [],
+        "unplaced": [model for model in benchmark.models if model not in models],
+        "left_out": [c for c in benchmark.configurations if c not in over],
     }
+
+
+def compared(benchmark: Benchmark) -> tuple[list[str], list[str]]:
+    """Of all sets of models that with the most comparisons in the configurations where all of them are heard,
+    of equally many that of more models."""
+    models = benchmark.models
+    if len(models) > MOST_TRIED:
+        return list(models), [
+            c for c in benchmark.configurations if all(benchmark.heard(m, c) for m in models)
+        ]
+    found = []
+    for size in range(2, len(models) + 1):
+        for some in combinations(models, size):
+            over = [c for c in benchmark.configurations if all(benchmark.heard(model, c) for model in some)]
+            if over:
+                found.append((size * (size - 1) * len(over), size, list(some), over))
+    *_, best, over = max(found, key=lambda one: one[:2], default=(0, 0, [], []))
+    return best, over
 
 
 def groups(order: Sequence[str], apart: Any) -> list[list[str]]:

@@ -176,6 +176,12 @@ class Benchmark:
         whole = found["trials"] * found["scale"]
         return Fraction(found["correct"], whole) if found["scored"] == found["trials"] else None
 
+    def heard(self, model: str, configuration: str) -> bool:
+        """Whether all answers are there, and one of them at least can be read; a ranking always can."""
+        found = self.tallies[model, configuration]
+        ranks = self.method[self.configurations.index(configuration)] in RANKS
+        return bool(found["scored"] == found["trials"] and (ranks or found["parsed"]))
+
     def readable(self, model: str, configuration: str) -> Fraction | None:
         """The score over the answers that can be read; a ranking has nothing to read."""
         found, ranks = (

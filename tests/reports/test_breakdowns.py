@@ -10,7 +10,8 @@ import pytest
 
 from gridc import study as studies
 from gridc.diagnostics.errors import UsageError
-from gridc.reports.findings.breakdowns import MOST_CATEGORIES
+from gridc.reports.findings.breakdowns import BREAKDOWNS, MOST_CATEGORIES
+from tests.reports.builders import findings_of, reversing, spec_of
 
 
 def rows_of(kinds: int, models: str = "abc", seed: int = 1) -> list[dict[str, object]]:
@@ -85,3 +86,7 @@ def test_items_of_which_some_have_no_category_are_not_parted(tmp_path: Path) -> 
 
 def test_two_models_have_no_breakdown(tmp_path: Path) -> None:
     assert certificate_of(rows_of(3, "ab"), tmp_path)["breakdowns"] == []
+
+
+def test_findings_without_a_store_have_none() -> None:
+    assert findings_of(spec_of(dict.fromkeys("abc")), reversing)[BREAKDOWNS] == ()

@@ -16,7 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gridc.compiler.inputs.logs.files import LogFile, TableColumns, column_name, log_error, suffix_of
+from gridc.compiler.inputs.logs.files import (
+    UNFORESEEN,
+    ZIPPED,
+    LogFile,
+    TableColumns,
+    column_name,
+    log_error,
+    suffix_of,
+)
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
 from gridc.compiler.inputs.logs.records import LOG_READERS, LogReader, describes
 from gridc.diagnostics.errors import Diagnostic, FileError, UsageError
@@ -37,7 +45,7 @@ class RefusedFormat:
     help: str
 
     def is_one(self, file: LogFile) -> bool:
-        if file.suffix not in (".json", ".jsonl"):
+        if file.suffix not in (".json", ".jsonl", ".csv"):
             return False
         name = file.name.removesuffix(".gz")
         return any(fnmatchcase(name, pattern) for pattern in self.names) or file.head_keys >= self.keys
@@ -88,15 +96,20 @@ REFUSED = (
         "write each entry of `metricsData` in `testCases` as a row of a table with the columns model, "
         "question (`input`), reading (`name`) and score (docs/logs.md)",
     ),
+    RefusedFormat(
+        "AlpacaEval",
+        (),
+        frozenset(("win_rate", "standard_error", "n_wins", "n_total")),
+        "a leaderboard of AlpacaEval: win rates and no preference",
+        "`annotations.json` of each model has the preferences (`results/MODEL/ANNOTATOR`)",
+    ),
 )
 
 
-SUFFIXES = (".json", ".jsonl", ".eval", ".csv", ".tsv", ".parquet")
+SUFFIXES = (".json", ".jsonl", ".eval", ".csv", ".tsv", ".parquet", ZIPPED)
 MOST_FILES = 100_000
 ROUNDED = 0.0051
 """Two scores of one answer differ by less where a format has two digits of them."""
-UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
-"""What a value of another kind than its format says ends with, wherever a reader meets it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,15 @@ from gridc.compiler.inputs.questions import question
 
 PACKAGE = "LiveCodeBench"
 NAMES: tuple[str, ...] = ("*_eval_all.json",)
-ROW = frozenset(("question_id", "output_list", "graded_list", "pass@1"))
+ROW = frozenset(("question_id", "output_list", "graded_list"))
 SHAPES: tuple[frozenset[str], ...] = (ROW,)
 log_reader(__name__, 96)
 PASS = "pass@1"
-NAMED = re.compile(r"(?:Scenario\.)?(?P<scenario>[a-z]+)_\d+(?:_\d+)?_(?P<temperature>[\d.]+)(?P<cot>_cot)?")
+SHARES = (PASS, "pass1")
+"""The share of a problem's programs that pass, now and in older results."""
+NAMED = re.compile(
+    r"(?:Scenario\.)?(?P<scenario>[a-z]+)(?:_\d+(?:_\d+)?_(?P<temperature>[\d.]+))?(?P<cot>_cot)?_eval_all(?P<rest>.*)"
+)
 ASKED = ("question_content", "starter_code", "code", "function_name", "input")
 """What a problem asks, by the scenario."""
 FIELDS = ("difficulty", "platform", "contest_id", "contest_date", "question_title")
@@ -44,7 +48,7 @@ def claims(file: LogFile) -> bool:
 
 
 def belongs(file: LogFile) -> bool:
-    """Outputs and metrics beside the results."""
+    """Outputs and metrics beside the results, which have these too."""
     stem = file.stem.removesuffix("_eval")
     return file.suffix == ".json" and file.sibling(f"{stem}_eval_all.json") is not None
 
@@ -55,7 +59,7 @@ class _Problem(NamedTuple):
     asked: str | None
     graded: tuple[bool, ...]
     outputs: tuple[Any, ...]
-    share: float
+    share: float | None
     fields: Mapping[str, Any]
 
 
@@ -64,6 +68,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     problems = list(file.read_rows(PACKAGE, _problem))
     scenario, axes = _named(file)
     benchmark = f"{PACKAGE} {scenario}".rstrip()
+    shares = [one.share for one in problems if one.share is not None]
     yield LogRun(
         path=file.path,
         package=PACKAGE,
@@ -74,23 +79,25 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         axes={"task": axis("prompt", benchmark), **axes},
         readings=(PASS,),
         samples=partial(_answers, file.path),
-        printed={PASS: PrintedScore(sum(one.share for one in problems) / len(problems), len(problems), True)},
+        printed={PASS: PrintedScore(sum(shares) / len(shares), len(shares), True)} if shares else {},
         unknown=UNKNOWN,
     )
 
 
 def _named(file: LogFile) -> tuple[str, dict[str, LogAxis]]:
-    found = NAMED.fullmatch(file.stem.removesuffix("_eval_all"))
+    found = NAMED.fullmatch(file.stem)
     if found is None:
         return "", {}
     return found["scenario"], {
-        "temperature": axis("request", found["temperature"]),
+        "temperature": axis("request", found["temperature"] or "unknown"),
         "cot": axis("prompt", "yes" if found["cot"] else "no"),
+        **({"run": axis("request", found["rest"].strip("_"))} if found["rest"].strip("_") else {}),
     }
 
 
 def _problem(row: Mapping[str, Any]) -> _Problem:
-    graded, outputs, share = row["graded_list"], row["output_list"], row[PASS]
+    graded, outputs = row["graded_list"], row["output_list"]
+    share = next((row[name] for name in SHARES if name in row), None)
     if not isinstance(graded, list) or not graded or not all(isinstance(one, bool) for one in graded):
         raise TypeError(f"`graded_list` is {str(graded)[:40]}")
     if not isinstance(outputs, list) or len(outputs) != len(graded):
@@ -103,7 +110,7 @@ def _problem(row: Mapping[str, Any]) -> _Problem:
         "\n".join(filter(None, asked)) or None,
         tuple(graded),
         tuple(outputs),
-        float(share),
+        None if share is None else float(share),
         {name: row[name] for name in FIELDS if name in row},
     )
 

@@ -100,6 +100,18 @@ def test_two_submissions_of_one_generator_are_two_models(tmp_path: Path) -> None
     assert len(logs.runs) == 1 and "counts once" in logs.notes[0]
 
 
+def test_two_runs_of_one_submission_are_named_apart(tmp_path: Path) -> None:
+    """Every file of AlpacaEval has one name."""
+    alpaca_eval(tmp_path / "a", [1.0, 2.0])
+    alpaca_eval(tmp_path / "b", [1.0, 1.0])
+    wrong = refused(tmp_path)
+    assert wrong.code == "GC678" and "a/small/judge/annotations.json" in wrong.message
+    named = "b/small/judge/annotations.json"
+    assert f"--run {named}" in (wrong.help or "") or "--run a/small" in (wrong.help or "")
+    (run,) = read_logs([tmp_path], counting=[named]).runs
+    assert run.columns["win_rate"].score.tolist() == [0, 0]
+
+
 def test_two_annotators_are_two_configurations(tmp_path: Path) -> None:
     alpaca_eval(tmp_path, [1.0, 2.0])
     alpaca_eval(tmp_path, [1.5, 2.0], annotator="other")
@@ -296,7 +308,11 @@ def test_arena_hard_by_its_games(tmp_path: Path) -> None:
         (1.0, "read"), (0.25, "read"), (0.5, "read"), (None, "unscored"), (None, "unscored"),
     ]  # fmt: skip
     # Arena-Hard pools the votes: 1 1, 0 0 0 1, .5 .5.
-    assert run.printed["pooled votes"].value == pytest.approx(4 / 8)
+    assert run.printed["pooled votes"].value == pytest.approx(4 / 8) and run.remark is None
+    lines(path, [*rows_of(path), rows_of(path)[0]])
+    again = one(path)
+    assert again.columns["win_rate"].score.tolist()[:2] == [1.0, 0.25]
+    assert (again.run.remark or "").startswith("1 rows judge a question again")
 
 
 def test_the_first_version_of_arena_hard_has_other_names(tmp_path: Path) -> None:

@@ -62,8 +62,9 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     for model, judge, baseline, category in dict.fromkeys(row[1:5] for row in rows):
         own = [row for row in rows if row[1:5] == (model, judge, baseline, category)]
         votes = [vote for row in own for vote in row.votes or ()]
+        items = len({row.id for row in own})
         benchmark = f"{bench} {category}".rstrip()
-        pooled = PrintedScore(sum(votes) / len(votes), len({row.id for row in own})) if votes else None
+        pooled = PrintedScore(sum(votes) / len(votes), items) if votes else None
         yield LogRun(
             path=file.path,
             package=PACKAGE,
@@ -80,6 +81,9 @@ def runs(file: LogFile) -> Iterator[LogRun]:
             samples=partial(_answers, file.path, (model, judge, baseline, category)),
             printed={} if pooled is None else {POOLED: pooled},
             unknown=UNKNOWN,
+            remark=None
+            if len(own) == items
+            else f"{len(own) - items:,} rows judge a question again: all votes of a question count",
         )
 
 

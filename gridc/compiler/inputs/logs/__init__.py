@@ -534,10 +534,20 @@ def _counting(several: Sequence[GatheredRun], counting: Sequence[str]) -> list[G
     if len(last) == 1 and (len(whole) == 1 or all(begun)):
         return last
     run = last[0].run
-    paths = ", ".join(sorted(one.run.path.name for one in several))
+    names = _apart([one.run.path for one in several])
+    paths = ", ".join(sorted(names.values()))
     message = f"{run.model} was run on {run.benchmark} {len(several)} times in one configuration: {paths}"
-    help = f"--run {run.path.name} says which counts; --run {EVERY_RUN} takes them as repetitions"
+    help = f"--run {names[run.path]} says which counts; --run {EVERY_RUN} takes them as repetitions"
     raise log_error("GC678", message, run.path, help=help)
+
+
+def _apart(paths: Sequence[Path]) -> dict[Path, str]:
+    """The name of each file, with as many of its folders as tell them apart."""
+    for parts in range(1, max(len(path.parts) for path in paths)):
+        names = {path: "/".join(path.parts[-parts:]) for path in paths}
+        if len({*names.values()}) == len(names):
+            return names
+    return {path: str(path) for path in paths}
 
 
 def _items_of(gathered: GatheredRun) -> int:

@@ -14,6 +14,7 @@ from gridc.compiler.inputs.logs import ReadLogs, read_logs
 from gridc.compiler.inputs.logs.gathering import GatheredRun
 from gridc.diagnostics.errors import Diagnostic, FileError
 from gridc.outcomes import STATES
+from tests.compiler import leaderboards as published
 from tests.compiler.test_logs import WRONG, places
 
 
@@ -492,6 +493,12 @@ FORMATS: Mapping[str, Callable[[Path], Path]] = {
         folder / "a_eval_results.json", {"HumanEval/0": [("pass", "fail", "x")]}
     ),
     "openai_evals": lambda folder: openai_evals(folder / "log.jsonl", EVENTS, {"accuracy": 0.5}),
+    "alpaca_eval": lambda folder: published.alpaca_eval(folder, published.ALPACA),
+    "mmlu_pro": lambda folder: published.mmlu_pro(folder, published.MMLU),
+    "tau_bench": lambda folder: published.tau_bench(folder / "small-airline.json", published.TRIALS),
+    "bbq": lambda folder: published.bbq(folder, published.BBQ),
+    "arena_hard": lambda folder: published.arena_hard(folder, published.GAMES),
+    "livecodebench": lambda folder: published.livecodebench(folder, published.PROBLEMS),
 }
 
 

@@ -12,21 +12,28 @@ from random import Random
 import pytest
 
 from gridc.adapters.logs import (
+    alpaca_eval,
+    arena_hard,
+    bbq,
     evalplus,
     every_eval,
     helm,
     inspect_ai,
     lighteval,
+    livecodebench,
     lm_eval,
+    mmlu_pro,
     openai_evals,
     opencompass,
     plain,
     promptfoo,
     resolved,
+    tau_bench,
 )
 from gridc.compiler.inputs.logs import read_logs
 from gridc.compiler.inputs.logs.files import LogFile
-from gridc.compiler.inputs.logs.records import LOG_READERS, LogReader
+from gridc.compiler.inputs.logs.records import LOG_READERS, LogReader, content_digest
+from tests.compiler import leaderboards as published
 from tests.compiler import test_log_formats as logged
 from tests.e2e.test_logs import harness_log
 
@@ -119,6 +126,39 @@ def of_plain(folder: Path, scores: Sequence[int]) -> tuple[Path, str]:
     return path, "score"
 
 
+def of_alpaca_eval(folder: Path, scores: Sequence[int]) -> tuple[Path, str]:
+    return published.alpaca_eval(folder, [1 + score for score in scores]), "win_rate"
+
+
+def of_mmlu_pro(folder: Path, scores: Sequence[int]) -> tuple[Path, str]:
+    return published.mmlu_pro(folder, [("BA"[score], 4, "x") for score in scores]), "acc"
+
+
+def of_tau_bench(folder: Path, scores: Sequence[int]) -> tuple[Path, str]:
+    rewards = [[float(score)] for score in scores]
+    return published.tau_bench(folder / "small-airline.json", rewards), "pass^1"
+
+
+def of_bbq(folder: Path, scores: Sequence[int]) -> tuple[Path, str]:
+    """Of an ambiguous context, so that what is unknown is right, and in one format."""
+    said = [(published.OLD, published.UNKNOWN)[score] for score in scores]
+    path = published.bbq(folder, [text for one in said for text in (one, "")])
+    rows = [json.loads(line) for line in path.read_text().splitlines()[::2]]
+    for n, row in enumerate(rows):
+        row["example_id"] = n
+        del row["small_pred_qonly"]
+    return published.lines(path, rows), "accuracy"
+
+
+def of_arena_hard(folder: Path, scores: Sequence[int]) -> tuple[Path, str]:
+    games = [("A>B", "B>A") if score == 0 else ("B>A", "A>B") for score in scores]
+    return published.arena_hard(folder, games), "win_rate"
+
+
+def of_livecodebench(folder: Path, scores: Sequence[int]) -> tuple[Path, str]:
+    return published.livecodebench(folder, [[bool(score)] for score in scores]), "pass@1"
+
+
 LOGS: Mapping[str, tuple[LogReader, Write]] = {
     "lm_eval": (lm_eval, of_lm_eval),
     "inspect_ai": (inspect_ai, of_inspect_ai),
@@ -131,8 +171,16 @@ LOGS: Mapping[str, tuple[LogReader, Write]] = {
     "openai_evals": (openai_evals, of_openai_evals),
     "resolved": (resolved, of_resolved),
     "plain": (plain, of_plain),
+    "alpaca_eval": (alpaca_eval, of_alpaca_eval),
+    "mmlu_pro": (mmlu_pro, of_mmlu_pro),
+    "tau_bench": (tau_bench, of_tau_bench),
+    "bbq": (bbq, of_bbq),
+    "arena_hard": (arena_hard, of_arena_hard),
+    "livecodebench": (livecodebench, of_livecodebench),
 }
 """By the name of the reader."""
+BY_DIGEST = {content_digest(f"Do {n}.").hex()[:10]: n for n in range(40)}
+"""The number of an instruction of AlpacaEval, whose items are named by the digest of theirs."""
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -148,7 +196,7 @@ def test_a_reader_reads_the_scores_that_were_drawn(name: str, tmp_path: Path) ->
     items = logs.items[run.run.benchmark].ids
     column = run.columns[reading]
     read = {
-        int("".join(filter(str.isdigit, items[item]))): score
+        BY_DIGEST.get(items[item][-10:], int("0" + "".join(filter(str.isdigit, items[item])))): score
         for item, score in zip(column.item.tolist(), column.score.tolist(), strict=True)
         if score == score
     }

@@ -25,6 +25,7 @@ from click.testing import CliRunner
 
 from gridc.cli import main
 from gridc.study.failures import TRACEBACK
+from tests.compiler.leaderboards import zipped
 from tests.compiler.test_log_formats import FORMATS, written
 from tests.fuzz.evidence import cut, flip_bits
 from tests.fuzz.mutate import bytewise, places, value_at
@@ -167,6 +168,8 @@ def seeds(folder: Path) -> dict[str, Files]:
     for path in (*(LOGS / "inspect").iterdir(), *(LOGS / "promptfoo").iterdir()):
         if path.stat().st_size < 40_000:
             made[f"{path.parent.name}.{path.name}"] = {path.name: path.read_bytes()}
+    packed_outputs = zipped(folder / "mmlu_pro" / "model_outputs_org-small_5shots.json")
+    made["mmlu_pro.zip"] = {packed_outputs.name: packed_outputs.read_bytes()}
     written(folder / "every" / "u.json", EVERY_EVAL)
     made["every_eval"] = held(folder / "every") | {"u_samples.jsonl": as_lines(EVERY_EVAL_ROWS)}
     made["resolved"] = {"quiz/a/results/results.json": json.dumps(RESOLVED).encode()}
@@ -212,7 +215,8 @@ EVERY_EVAL_ROWS = [
      "evaluation": {"score": n / 4, "is_correct": n == 4}}
     for n in range(5)
 ]  # fmt: skip
-READINGS = {"helm": "exact_match", "evalplus": "base", "openai_evals": "match", "lm_eval": "acc",
+READINGS = {"alpaca_eval": "win_rate", "mmlu_pro": "acc", "bbq": "accuracy",
+            "helm": "exact_match", "evalplus": "base", "openai_evals": "match", "lm_eval": "acc",
             "promptfoo": "success", "inspect.two.json": "pattern"}  # fmt: skip
 """What counts, where a format has several readings."""
 
@@ -299,8 +303,8 @@ def packed(name: str, data: bytes, rng: Random) -> tuple[bytes, str]:
         if name.endswith(".gz"):
             inner, told = packed(name.removesuffix(".gz"), gzip.decompress(data), rng)
             return gzip.compress(inner), told
-        if name.endswith(".eval"):
-            return zipped(data, rng)
+        if name.endswith((".eval", ".zip")):
+            return edited_zip(data, rng)
         if name.endswith(".parquet"):
             rows = pyarrow.parquet.read_table(io.BytesIO(data)).to_pylist()
             edited, told = edit(rows, rng, simple=True)
@@ -409,7 +413,7 @@ def cells(data: bytes, separator: str, rng: Random) -> tuple[bytes, str]:
     return text.getvalue().encode("utf-8", "surrogatepass"), f"{kind} {row}, {column}"
 
 
-def zipped(data: bytes, rng: Random) -> tuple[bytes, str]:
+def edited_zip(data: bytes, rng: Random) -> tuple[bytes, str]:
     """A zip after an edit of an entry, or of the list of them."""
     from gridc.compiler.inputs.logs.files import _unpack
 
@@ -545,6 +549,49 @@ def of_programs(files: Files) -> Scores | None:
         return None
 
 
+def of_preferences(files: Files) -> Scores | None:
+    """Of AlpacaEval: the mean over instructions of the preference less 1, where it is none being wrong."""
+    data = files.get("small/judge/annotations.json", b"")
+    try:
+        rows = json.loads(data)
+        texts = ("instruction", "generator_1", "generator_2", "annotator", "dataset")
+        if len(files) > 2 or any(type(row[name]) is not str for row in rows for name in texts):
+            return None
+        asked = {row["instruction"] for row in rows}
+        if len(asked) < len(rows) or any(row["generator_2"] != "small" for row in rows):
+            return None
+        if len({(row["generator_1"], row["annotator"]) for row in rows}) > 1 or any(
+            row["annotator"] != "judge" for row in rows
+        ):
+            return None
+        given = [row["preference"] for row in rows]
+        given = [1.5 if value in (0, 1.5) else value for value in given]
+        votes = [value - 1 for value in given if value is not None and 1 <= value <= 2]
+        return {("small", "win_rate"): sum(votes) / len(rows)} if votes else None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def of_options(files: Files) -> Scores | None:
+    """Of MMLU-Pro: the share of questions whose option was read."""
+    data = next(iter(files.values()))
+    try:
+        if zipfile.is_zipfile(io.BytesIO(data)):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                (name,) = archive.namelist()
+                data = archive.read(name)
+        rows = json.loads(data)
+        if len(files) > 1 or len({str(row["question_id"]) for row in rows}) < len(rows):
+            return None
+        if not all(type(row["pred"]) is str for row in rows if row["pred"] is not None):
+            return None
+        (model,) = {"org-small" for name in files if name.startswith("model_outputs_org-small_5shots.")}
+        return {(model, "acc"): sum(row["pred"] == row["answer"] for row in rows) / len(rows)}
+    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError, RecursionError, OSError,
+            NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):  # fmt: skip
+        return None
+
+
 def of_samples(files: Files) -> Scores | None:
     """Of Inspect's .json: the mean over items of the mean over epochs, by the letters of one scorer."""
     data = next(iter(files.values()))
@@ -579,6 +626,9 @@ PLAIN: Mapping[str, Callable[[Files], Scores | None]] = {
     ),
     "resolved": of_lists,
     "evalplus": of_programs,
+    "alpaca_eval": of_preferences,
+    "mmlu_pro": of_options,
+    "mmlu_pro.zip": of_options,
     "inspect.epochs.json": of_samples,
     "inspect.warm1.json": of_samples,
 }

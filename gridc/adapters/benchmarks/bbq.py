@@ -16,10 +16,11 @@ NAMES = ("ans0", "ans1", "ans2")
 @LOADERS.add("bbq")
 def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order, named `Category-example_id`. Raises `Malformed`."""
-    return items(json_lines(file), lambda _, row: _item(row))
+    return items(json_lines(file), lambda _, row: item(row))
 
 
-def _item(row: Row) -> Item:
+def item(row: Row) -> Item:
+    """The item of a row. Raises what `json_lines` makes `Malformed` of a row of another form."""
     info, gold = row["answer_info"], int(str(row["label"]).removeprefix("ans"))  # the hub names classes
     condition = one_of(row, "context_condition", ("ambig", "disambig"))
     polarity = one_of(row, "question_polarity", ("neg", "nonneg"))

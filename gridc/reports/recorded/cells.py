@@ -502,9 +502,10 @@ def _level(gathered: GatheredRun, axis: str) -> tuple[str, str]:
 
 def _of_items(items: LogItems, runs: Sequence[GatheredRun]) -> Iterator[str]:
     if items.without_content and any(gathered.columns for gathered in runs):
+        lacking = "" if items.phrases else "the logs do not have what is asked, and "
         yield (
-            f"{items.without_content:,} items match by id alone: the logs do not have what is asked, and "
-            "nothing shows whether one id is one question everywhere"
+            f"{items.without_content:,} items match by id alone: {lacking}nothing shows whether one id is "
+            "one question everywhere"
         )
     if items.other:
         named = ", ".join(sorted(items.other)[:3])

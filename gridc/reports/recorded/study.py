@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.inputs.logs import UNFORESEEN, ReadLogs
-from gridc.compiler.inputs.logs.files import log_error
+from gridc.compiler.inputs.logs import ReadLogs
+from gridc.compiler.inputs.logs.files import UNFORESEEN, log_error
 from gridc.compiler.inputs.logs.records import OWN, LogAnswer
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, VerificationError

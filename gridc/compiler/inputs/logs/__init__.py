@@ -16,7 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gridc.compiler.inputs.logs.files import LogFile, TableColumns, column_name, log_error, suffix_of
+from gridc.compiler.inputs.logs.files import (
+    UNFORESEEN,
+    ZIPPED,
+    LogFile,
+    TableColumns,
+    column_name,
+    log_error,
+    suffix_of,
+)
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
 from gridc.compiler.inputs.logs.records import LOG_READERS, LogReader, describes
 from gridc.diagnostics.errors import Diagnostic, FileError, UsageError
@@ -37,7 +45,7 @@ class RefusedFormat:
     help: str
 
     def is_one(self, file: LogFile) -> bool:
-        if file.suffix not in (".json", ".jsonl"):
+        if file.suffix not in (".json", ".jsonl", ".csv"):
             return False
         name = file.name.removesuffix(".gz")
         return any(fnmatchcase(name, pattern) for pattern in self.names) or file.head_keys >= self.keys
@@ -88,15 +96,20 @@ REFUSED = (
         "write each entry of `metricsData` in `testCases` as a row of a table with the columns model, "
         "question (`input`), reading (`name`) and score (docs/logs.md)",
     ),
+    RefusedFormat(
+        "AlpacaEval",
+        (),
+        frozenset(("win_rate", "standard_error", "n_wins", "n_total")),
+        "a leaderboard of AlpacaEval: win rates and no preference",
+        "`annotations.json` of each model has the preferences (`results/MODEL/ANNOTATOR`)",
+    ),
 )
 
 
-SUFFIXES = (".json", ".jsonl", ".eval", ".csv", ".tsv", ".parquet")
+SUFFIXES = (".json", ".jsonl", ".eval", ".csv", ".tsv", ".parquet", ZIPPED)
 MOST_FILES = 100_000
 ROUNDED = 0.0051
 """Two scores of one answer differ by less where a format has two digits of them."""
-UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
-"""What a value of another kind than its format says ends with, wherever a reader meets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -521,10 +534,20 @@ def _counting(several: Sequence[GatheredRun], counting: Sequence[str]) -> list[G
     if len(last) == 1 and (len(whole) == 1 or all(begun)):
         return last
     run = last[0].run
-    paths = ", ".join(sorted(one.run.path.name for one in several))
+    names = _apart([one.run.path for one in several])
+    paths = ", ".join(sorted(names.values()))
     message = f"{run.model} was run on {run.benchmark} {len(several)} times in one configuration: {paths}"
-    help = f"--run {run.path.name} says which counts; --run {EVERY_RUN} takes them as repetitions"
+    help = f"--run {names[run.path]} says which counts; --run {EVERY_RUN} takes them as repetitions"
     raise log_error("GC678", message, run.path, help=help)
+
+
+def _apart(paths: Sequence[Path]) -> dict[Path, str]:
+    """The name of each file, with as many of its folders as tell them apart."""
+    for parts in range(1, max(len(path.parts) for path in paths)):
+        names = {path: "/".join(path.parts[-parts:]) for path in paths}
+        if len({*names.values()}) == len(names):
+            return names
+    return {path: str(path) for path in paths}
 
 
 def _items_of(gathered: GatheredRun) -> int:

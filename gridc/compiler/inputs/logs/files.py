@@ -1,6 +1,7 @@
 """Log files, which may be a stranger's, read within bounds; and what the columns of a table mean.
 
-A log is JSON, lines of JSON, CSV or TSV, as it is or packed by gzip, or such an entry of a zip.
+A log is JSON, lines of JSON, CSV or TSV, as it is or packed by gzip, or such an entry of a zip; a `.zip` with
+one entry of JSON is read as that.
 
 Whatever is larger, deeper or other than it may be is a `FileError` with the place; nothing is unpacked to
 disk, and no link is followed within a folder.
@@ -23,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from pydantic_core import from_json
 
@@ -33,6 +34,7 @@ from gridc.files import open_regular
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+T = TypeVar("T")
 
 ITEM, CONTENT = ("item", "id", "item_id"), ("question", "input")
 READ = frozenset(
@@ -187,6 +189,11 @@ MOST_FIELD = 2**24
 ZSTD = 93
 GZIPPED = (".json", ".jsonl", ".csv", ".tsv")
 """What may have `.gz` after it."""
+ZIPPED = ".zip"
+BESIDE = ("__MACOSX/", ".DS_Store")
+"""How the names of entries begin that an operating system puts into a zip."""
+UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""What a value of another kind than its format says ends with, wherever a reader meets it."""
 HEAD = 2**20
 """Bytes at the beginning of a damaged file that show what it was."""
 KEY = re.compile(rb'"([^"\\\n]{1,60})"\s*:')
@@ -264,7 +271,11 @@ class LogFile:
 
     @cached_property
     def document(self) -> Any:
-        """Of a file that is one JSON value."""
+        """Of a file that is one JSON value, or a zip of one such file; None of another zip."""
+        if self.suffix == ZIPPED:
+            archive = ZipLog(self)
+            name = archive.only_json
+            return None if name is None else archive.json(name)
         with self.open() as file:
             data = file.read(MOST_JSON + 1)
         if len(data) > MOST_JSON:
@@ -280,7 +291,7 @@ class LogFile:
     def keys(self) -> frozenset[str]:
         """The keys of a JSON file, or of the first row of a JSON array or a JSONL file; the columns of a CSV,
         TSV or Parquet file."""
-        if self.suffix == ".json":
+        if self.suffix in (".json", ZIPPED):
             document = self.document
             first = next(iter(document), None) if isinstance(document, list) else document
             return frozenset(first) if isinstance(first, dict) else frozenset()
@@ -337,6 +348,33 @@ class LogFile:
                     line = line.removeprefix(codecs.BOM_UTF8)
                 if line and not line.isspace():
                     yield number, parsed(line, self.path, number)
+
+    def rows(self) -> Iterator[tuple[str, Any]]:
+        """The values of a JSON array, or of a JSONL file, each with its place in words."""
+        if self.suffix == ".jsonl":
+            yield from ((f"line {line:,}", row) for line, row in self.lines())
+        else:
+            yield from ((f"row {number:,}", row) for number, row in enumerate(self.document, start=1))
+
+    def read_rows(
+        self,
+        package: str,
+        read: Callable[[Mapping[str, Any]], T],
+        skipped: Callable[[Any], bool] | None = None,
+    ) -> Iterator[T]:
+        """What `read` makes of each row, except for those that are `skipped`. Raises `FileError` (GC672) with
+        the place for a row that is not an object, and for one that `read` cannot read."""
+        for place, row in self.rows():
+            if skipped is not None and skipped(row):
+                continue
+            try:
+                if not isinstance(row, dict):
+                    raise TypeError(f"`{str(row)[:40]}` is not an object")
+                value = read(row)
+            except UNFORESEEN as error:
+                what = f"{type(error).__name__} {str(error)[:200]}"
+                raise log_error("GC672", f"{place}: not a row of {package}: {what}", self.path) from None
+            yield value
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """The records of a CSV or TSV file, the header being the first. The first separator (a comma, a
@@ -422,6 +460,12 @@ class ZipLog:
         self.repeated = tuple(name for name, count in names.items() if count > 1)
         if names.total() > MOST_ENTRIES:
             raise log_error("GC673", f"more than {MOST_ENTRIES:,} entries", file.path)
+
+    @property
+    def only_json(self) -> str | None:
+        """The one entry of JSON; None where there is none, or another file beside it."""
+        names = [name for name in self.entries if not name.endswith("/") and not name.startswith(BESIDE)]
+        return names[0] if len(names) == 1 and names[0].lower().endswith(".json") else None
 
     def read(self, name: str) -> bytes:
         """An entry's bytes, unpacked within bounds."""

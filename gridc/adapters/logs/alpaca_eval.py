@@ -161,6 +161,7 @@ def _answers(path: Path, which: tuple[str, str, str]) -> Iterator[LogAnswer]:
             answer=first.answer,
             question=partial(question, (instruction,)),
             fields={"dataset": first.dataset},
+            category=first.dataset,
         )
 
 

@@ -128,4 +128,5 @@ def _answers(path: Path) -> Iterator[LogAnswer]:
                 answer=text if isinstance(text, str) else None,
                 question=partial(question, (one.asked or "",)),
                 fields=one.fields,
+                category=one.fields.get("difficulty"),
             )

@@ -130,6 +130,7 @@ def _answers(path: Path) -> Iterator[LogAnswer]:
             answer=row.text,
             question=partial(_asked, row),
             fields={"category": row.category, "src": row.source},
+            category=row.category,
         )
 
 

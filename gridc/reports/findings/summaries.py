@@ -23,12 +23,13 @@ from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Benchmark
 from gridc.schema.statistics import BINS, Statistic, StatisticKind
-from gridc.statistics import corpus, totals
+from gridc.statistics import corpus, totals, win_rates
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.reproducibility import digits
 from gridc.statistics.strata import UNDETERMINED
 from gridc.statistics.unit_intervals import Ends, UnitEstimate
+from gridc.statistics.win_rates import win_rate_limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,19 +185,32 @@ def _macro_mean(scope: _Scope, rows: _Rows) -> UnitEstimate:
     return totals.macro_mean(rows.unit, rows.benchmark, groups, rows.counted, earned, scope.level)
 
 
-IN_STEPS = "where two models are nearly alike, other items move it by a whole step, which no limits allow for"
+OTHER_UNITS = "not every model was asked the same of every unit, so no two can be tested unit by unit"
 
 
 def _win_rates(scope: _Scope, rows: _Rows) -> list[UnitEstimate]:
     signs = [-1.0 if benchmark.lower_is_better else 1.0 for benchmark in scope.benchmarks]
-    asked, earned = np.zeros((2, len(scope.models), len(scope.benchmarks)))
-    np.add.at(asked, (rows.model, rows.benchmark), rows.counted)
-    np.add.at(earned, (rows.model, rows.benchmark), rows.values["outcome"])
+    asked: list[Floats] = []
+    earned: list[Floats] = []
+    for place in range(len(scope.benchmarks)):
+        mine = rows.of(rows.benchmark == place)
+        units, unit = np.unique(mine.unit, return_inverse=True)
+        for column, values in ((asked, mine.counted), (earned, mine.values["outcome"])):
+            column.append(np.zeros((len(scope.models), len(units))))
+            np.add.at(column[-1], (mine.model, unit), values)
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = totals.win_rates(earned / asked, signs).tolist()
+        means = [own.sum(axis=1) / of.sum(axis=1) for own, of in zip(earned, asked, strict=True)]
+    values = totals.win_rates(np.array(means).T, signs).tolist()
+    count = sum(of.shape[1] for of in asked)
+    alike = all((of == of[0]).all() for of in asked)
+    if not all(map(isfinite, values)):
+        return [UNDETERMINED] * len(values)
+    if not alike:
+        return [replace(UNDETERMINED, value=digits(value), no_interval=OTHER_UNITS) for value in values]
+    limits = win_rate_limits(earned, [of[0] for of in asked], signs, scope.level)
     return [
-        replace(UNDETERMINED, value=digits(value), no_interval=IN_STEPS) if isfinite(value) else UNDETERMINED
-        for value in values
+        UnitEstimate(digits(value), (digits(low), digits(high)), count, count, method=win_rates.METHOD)
+        for value, (low, high) in zip(values, limits.tolist(), strict=True)
     ]
 
 

@@ -225,6 +225,8 @@ def as_html(
         stated={hypothesis.id: hypothesis for hypothesis in spec.hypothesis},
         pair_scores=pair_scores,
         standings_words=standings,
+        bound_words=standings.bound_words,
+        percent=percent,
         possible_words=possible_words,
         against_words=against_words,
         units_words=units_words,

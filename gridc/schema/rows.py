@@ -333,6 +333,13 @@ class PlaceRow(Part):
     interval: Annotated[
         tuple[Rounded, Rounded] | None, Field(description="95 %, over units drawn with replacement.")
     ]
+    bounds: Annotated[
+        tuple[Rounded, Rounded] | None,
+        Field(
+            description="The least and the most that the score can be, whatever missing answers would earn; "
+            "null where none counts against a claim."
+        ),
+    ] = None
 
     @property
     def can_be(self) -> str:

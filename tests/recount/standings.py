@@ -78,6 +78,7 @@ def standings(benchmark: Benchmark, complete: bool, audit: Audit) -> Json | None
                 "worst": len(order) - sum(other == model for other, _ in apart),
                 "score": float(points[model].sum() / n.sum()),
                 "interval": list(limits(n[n > 0], points[model][n > 0])),
+                "bounds": bounds(ends[model], n),
             }
             for place, model in enumerate(order, 1)
         ],
@@ -107,6 +108,12 @@ def standings(benchmark: Benchmark, complete: bool, audit: Audit) -> Json | None
         "unplaced": [model for model in benchmark.models if model not in models],
         "left_out": [c for c in benchmark.configurations if c not in over],
     }
+
+
+def bounds(ends: Any, n: Any) -> list[float] | None:
+    """The lowest and the highest mean that whatever counts against a claim can make."""
+    low, high = (float(each.sum() / n.sum()) for each in ends)
+    return None if abs(high - low) < 1e-9 else [low, high]
 
 
 def compared(benchmark: Benchmark) -> tuple[list[str], list[str]]:

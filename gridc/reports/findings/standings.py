@@ -153,6 +153,7 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
                 worst=len(order) - sum((model, other) in apart for other in order),
                 score=scores[model],
                 interval=share_limits(means.rows, earned[model]),
+                bounds=_bounds(ends[model], means.rows, direction.lower),
             )
             for place, model in enumerate(order, start=1)
         ),
@@ -162,6 +163,14 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
         unplaced=tuple(model for model in outcomes.models if model not in ends),
         left_out=tuple(name for at, name in enumerate(outcomes.configurations) if at not in over),
     )
+
+
+def _bounds(ends: tuple[Floats, Floats], rows: Floats, lower: bool) -> tuple[float, float] | None:
+    """The lowest and the highest score, from what a model has at worst and at best."""
+    worst, best = (decimals(float(each.sum() / rows.sum())) for each in ends)
+    if worst == best:
+        return None
+    return (decimals(1 - best), decimals(1 - worst)) if lower else (worst, best)
 
 
 def _neighbours(

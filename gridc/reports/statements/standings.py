@@ -1,6 +1,6 @@
 """Sentences and tables about the order of models: who can be first, who is tied, who is told apart."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from string import ascii_lowercase
 
@@ -8,7 +8,7 @@ from gridc.numbers import bracketed, counted, number, p_value, with_sign
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.statements.statement import Statement, of_benchmark
 from gridc.reports.words import listed
-from gridc.schema.rows import StandingsRow
+from gridc.schema.rows import PlaceRow, StandingsRow
 
 SHOWN = 6
 """Up to how many tie groups are listed. More overlap so much that the places of models say more."""
@@ -155,6 +155,14 @@ def tied(row: StandingsRow) -> Mapping[str, Sequence[str]]:
     return {model: [name for name in order if name in own] for model, own in groups.items()}
 
 
+def bound_words(row: PlaceRow, form: Callable[[float], str]) -> str:
+    """`at most 0.687`, of a model with missing answers; both ends, where the score is neither."""
+    low, high = row.bounds or (row.score, row.score)
+    if row.score == low:
+        return f"at most {form(high)}"
+    return f"at least {form(low)}" if row.score == high else f"{form(low)} to {form(high)}"
+
+
 def table(row: StandingsRow) -> list[tuple[str, ...]]:
     """The order; its columns are `COLUMNS`."""
     named = letters(row)
@@ -162,7 +170,8 @@ def table(row: StandingsRow) -> list[tuple[str, ...]]:
         (
             each.can_be,
             each.model,
-            f"{number(each.score)}{'' if each.interval is None else f' {bracketed(each.interval, number)}'}",
+            f"{number(each.score)}{'' if each.interval is None else f' {bracketed(each.interval, number)}'}"
+            f"{'' if each.bounds is None else f', {bound_words(each, number)}'}",
             named[each.model],
         )
         for each in row.order

@@ -172,3 +172,11 @@ def test_families_that_all_score_alike_have_no_standard_error() -> None:
     """An answer that is always "unknown" is right on exactly half of every BBQ family."""
     values = {f"{family}{number}": Fraction(number % 2) for family in "abc" for number in range(4)}
     assert error_of(values, {name: name[0] for name in values}) is None
+
+
+def test_the_standard_error_of_parts_of_a_point_needs_more_than_64_bits() -> None:
+    """12,032 items whose scores are millionths: sums of squares of whole numbers beyond 2^63."""
+    rng = np.random.default_rng(6)
+    points = rng.integers(0, 1_000_001, 12_032)
+    found = standard_error(points, 1_000_000, np.arange(len(points)))
+    assert found == pytest.approx(np.std(points / 1e6, ddof=1) / np.sqrt(len(points)))

@@ -238,7 +238,8 @@ def standard_error(correct: NDArray[np.int64], most: int, units: NDArray[np.int6
     sums = np.zeros(len(sizes), dtype=np.int64)
     np.add.at(sums, units, correct)
     deviations = items * sums - sizes * int(correct.sum())  # of a unit's sum, times items
-    spread = int((deviations * deviations).sum())
+    # Squares of points in millionths leave 64 bits with a few hundred items.
+    spread = sum(each * each for each in deviations.tolist())
     groups = len(sizes)
     if groups < 2 or spread == 0:
         return None

@@ -300,6 +300,8 @@ _NO_NUMBER = "EXISTS (SELECT 1 FROM json_each({}) WHERE type NOT IN ('integer', 
 _OTHERWISE = {
     "call": """answer IS NOT NULL AND json_type(answer, '$.error') IS NULL AND CASE kind
         WHEN 'generate' THEN json_type(answer, '$.text') IS NOT 'text'
+        WHEN 'recorded' THEN
+            coalesce(json_type(answer, '$.text'), json_type(answer, '$.loglikelihoods')) IS NULL
         ELSE json_type(answer, '$.loglikelihoods') IS NOT 'array' END""",
     "sample": """choice < 0 OR choice > 25 OR replicate < 0 OR (replicate > 0
         AND NOT EXISTS (SELECT 1 FROM sample s WHERE s.cell = sample.cell AND s.item = sample.item

@@ -61,6 +61,10 @@ def test_alpaca_eval_by_its_preferences(tmp_path: Path) -> None:
         (None, "unscored"), (None, "unscored"), (None, "unscored"),
     ]  # fmt: skip
     assert [row[2] for row in answers(logs, "discrete_win_rate")][:6] == [0, 1, 0.5, 0.5, 0, 1]
+    # AlpacaEval leaves out what has no preference.
+    assert {name: (one.value, one.items) for name, one in run.printed.items()} == {
+        "win_rate": (0.5, 6), "discrete_win_rate": (0.5, 6),
+    }  # fmt: skip
     first = next(iter(run.samples() if run.samples else ()))
     assert (first.prompt, first.answer, first.fields) == ("Do 0.", "small 0", {"dataset": "even"})
     assert logs.notes == [] and run.remark is None, "the model's outputs beside them are no stray file"

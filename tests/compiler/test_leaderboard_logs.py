@@ -199,6 +199,17 @@ def test_names_of_categories_among_the_rows_of_mmlu_pro_are_told(tmp_path: Path)
     assert refused(path).message.startswith("row 3: not a row of MMLU-Pro")
 
 
+def test_a_zip_may_hold_a_file_of_any_format(tmp_path: Path) -> None:
+    table = written(tmp_path / "t.json", [{"model": "a", "item": "1", "score": 1}])
+    packed = zipped(table)
+    table.unlink()
+    assert one(packed).columns["score"].score.tolist() == [1]
+    outputs = livecodebench(tmp_path, PROBLEMS)
+    packed = zipped(outputs)
+    outputs.unlink()
+    assert one(packed).run.benchmark == "LiveCodeBench codegeneration"
+
+
 def test_a_zip_is_read_within_bounds(tmp_path: Path) -> None:
     path = mmlu_pro(tmp_path, MMLU)
     held = path.read_bytes()

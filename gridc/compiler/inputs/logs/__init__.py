@@ -101,7 +101,7 @@ REFUSED = (
         (),
         frozenset(("win_rate", "standard_error", "n_wins", "n_total")),
         "a leaderboard of AlpacaEval: win rates and no preference",
-        "`results/MODEL/ANNOTATOR/annotations.json` has the preferences; without it write the scores of items "
+        "`results/MODEL/ANNOTATOR/annotations.json` has them; without it write the scores of items "
         f"{AS_TABLE}",
     ),
 )

@@ -61,6 +61,10 @@ def test_alpaca_eval_by_its_preferences(tmp_path: Path) -> None:
         (None, "unscored"), (None, "unscored"), (None, "unscored"),
     ]  # fmt: skip
     assert [row[2] for row in answers(logs, "discrete_win_rate")][:6] == [0, 1, 0.5, 0.5, 0, 1]
+    # AlpacaEval leaves out what has no preference.
+    assert {name: (one.value, one.items) for name, one in run.printed.items()} == {
+        "win_rate": (0.5, 6), "discrete_win_rate": (0.5, 6),
+    }  # fmt: skip
     first = next(iter(run.samples() if run.samples else ()))
     assert (first.prompt, first.answer, first.fields) == ("Do 0.", "small 0", {"dataset": "even"})
     assert logs.notes == [] and run.remark is None, "the model's outputs beside them are no stray file"
@@ -193,6 +197,17 @@ def test_names_of_categories_among_the_rows_of_mmlu_pro_are_told(tmp_path: Path)
     assert run.run.remark == "2 names of categories stand among its rows, and are not read"
     written(path, [*rows[:2], "else"])
     assert refused(path).message.startswith("row 3: not a row of MMLU-Pro")
+
+
+def test_a_zip_may_hold_a_file_of_any_format(tmp_path: Path) -> None:
+    table = written(tmp_path / "t.json", [{"model": "a", "item": "1", "score": 1}])
+    packed = zipped(table)
+    table.unlink()
+    assert one(packed).columns["score"].score.tolist() == [1]
+    outputs = livecodebench(tmp_path, PROBLEMS)
+    packed = zipped(outputs)
+    outputs.unlink()
+    assert one(packed).run.benchmark == "LiveCodeBench codegeneration"
 
 
 def test_a_zip_is_read_within_bounds(tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ def test_a_folder_in_which_nothing_is_read_is_refused(tmp_path: Path) -> None:
         ("a.csv", "Model,item,Score\nä,1,1\n"),
         ("a.json", '{"no_generation": [], "resolved": ["a", '),
         ("a.eval", "not a zip file"),
+        ("model_outputs_m_5shots.zip", "not a zip file"),
         ("a.parquet", "not Parquet"),
     ],
 )
@@ -169,6 +170,10 @@ KNOWN = {
     "mmlu_m.json": ("simple-evals", '{"chars": 9.5, "chars:std": 0.5, "score:std": 0.5, "score": 0.5}'),
     "mmlu_m_allresults.json": ("simple-evals", '{"score": 0.5, "metrics": {}, "htmls": [], "convos": []}'),
     "test_run.json": ("DeepEval", '{"testCases": [{"input": "?"}], "metricsScores": [], "testPassed": 1}'),
+    "judge_leaderboard.csv": (
+        "AlpacaEval",
+        ",win_rate,standard_error,n_wins,n_wins_base,n_draws,n_total\nsmall,5,1,1,1,1,3\n",
+    ),
 }
 
 

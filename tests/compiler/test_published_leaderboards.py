@@ -1,5 +1,6 @@
-"""Published answers, written in the form of their packages, score what was published of them, to the last printed
-digit: AlpacaEval's win rates, tau-bench's pass^k, the accuracies and bias scores of BBQ's paper.
+"""Published answers, written in the form of their packages, score what was published of them.
+
+To the last printed digit: AlpacaEval's win rates, tau-bench's pass^k, the accuracies and bias scores of BBQ.
 """
 
 import csv

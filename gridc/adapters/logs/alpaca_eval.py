@@ -85,7 +85,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
             },
             readings=(WIN_RATE, DISCRETE),
             samples=partial(_answers, file.path, (model, baseline, annotator)),
-            printed=dict(_printed(file, model)),
+            printed=_counted(own) | dict(_printed(file, model)),
             unknown=UNKNOWN,
             remark=_remark(own),
         )
@@ -147,16 +147,13 @@ def _answers(path: Path, which: tuple[str, str, str]) -> Iterator[LogAnswer]:
             judged.setdefault(row.instruction, []).append(row)
     for instruction, rows in judged.items():
         first, content = rows[0], content_digest(instruction)
-        known = [row.preference for row in rows if row.preference is not None]
+        wins, discrete = _points(rows)
         yield LogAnswer(
             id=f"{first.dataset or 'instruction'} {content.hex()[:10]}",
             content=content,
             epoch=0,
-            scores={
-                WIN_RATE: _mean([one - 1 for one in known]),
-                DISCRETE: _mean([(one > 1.5) + (one == 1.5) / 2 for one in known]),
-            },
-            state="read" if known else "unscored",
+            scores={WIN_RATE: _mean(wins), DISCRETE: _mean(discrete)},
+            state="read" if wins else "unscored",
             prompt=instruction,
             answer=first.answer,
             question=partial(question, (instruction,)),
@@ -165,8 +162,20 @@ def _answers(path: Path, which: tuple[str, str, str]) -> Iterator[LogAnswer]:
         )
 
 
+def _points(rows: Sequence[_JudgedAnswer]) -> tuple[list[float], list[float]]:
+    """What each preference earns under either reading."""
+    known = [row.preference for row in rows if row.preference is not None]
+    return [one - 1 for one in known], [(one > 1.5) + (one == 1.5) / 2 for one in known]
+
+
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
+
+
+def _counted(rows: Sequence[_JudgedAnswer]) -> dict[str, PrintedScore]:
+    """The rates as AlpacaEval counts them: over rows, without those that have no preference."""
+    rates = zip((WIN_RATE, DISCRETE), _points(rows), strict=True)
+    return {name: PrintedScore(_mean(points), len(points)) for name, points in rates}
 
 
 def _printed(file: LogFile, model: str) -> Iterator[tuple[str, PrintedScore]]:

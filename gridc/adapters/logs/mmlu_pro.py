@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gridc.compiler.inputs.logs.files import ZIPPED, LogFile
+from gridc.compiler.inputs.logs.files import LogFile
 from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, axis, log_reader
 from gridc.compiler.inputs.questions import question
 from gridc.schema.comparison import AnswerState
@@ -36,7 +36,7 @@ UNKNOWN = (
 
 
 def claims(file: LogFile) -> bool:
-    return file.suffix in (".json", ZIPPED) and file.keys >= ROW and isinstance(file.document, list)
+    return file.suffix == ".json" and file.keys >= ROW and isinstance(file.document, list)
 
 
 def belongs(file: LogFile) -> bool:

@@ -101,7 +101,8 @@ REFUSED = (
         (),
         frozenset(("win_rate", "standard_error", "n_wins", "n_total")),
         "a leaderboard of AlpacaEval: win rates and no preference",
-        "`annotations.json` of each model has the preferences (`results/MODEL/ANNOTATOR`)",
+        "`results/MODEL/ANNOTATOR/annotations.json` has them; without it write the scores of items "
+        f"{AS_TABLE}",
     ),
 )
 

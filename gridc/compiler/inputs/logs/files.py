@@ -238,7 +238,18 @@ class LogFile:
 
     @property
     def suffix(self) -> str:
-        return suffix_of(self.path)
+        """In lower case, without what packed it; `.json` of a zip that holds one such file."""
+        return suffix_of(self.path) if self._packed is None else ".json"
+
+    @cached_property
+    def _packed(self) -> str | None:
+        """The one entry of JSON in a zip."""
+        if suffix_of(self.path) != ZIPPED:
+            return None
+        try:
+            return ZipLog(self).only_json
+        except FileError:  # which whoever reads it raises again
+            return None
 
     @cached_property
     def stem(self) -> str:
@@ -253,7 +264,7 @@ class LogFile:
     def open(self) -> BufferedReader:
         """Unpacked where gzip packed it."""
         opened = self._open()
-        if self.suffix == self.path.suffix.lower():
+        if suffix_of(self.path) == self.path.suffix.lower():
             return opened
         return BufferedReader(_Unzipped(opened, self.path))
 
@@ -272,10 +283,9 @@ class LogFile:
     @cached_property
     def document(self) -> Any:
         """Of a file that is one JSON value, or a zip of one such file; None of another zip."""
-        if self.suffix == ZIPPED:
+        if suffix_of(self.path) == ZIPPED:
             archive = ZipLog(self)
-            name = archive.only_json
-            return None if name is None else archive.json(name)
+            return None if self._packed is None else archive.json(self._packed)
         with self.open() as file:
             data = file.read(MOST_JSON + 1)
         if len(data) > MOST_JSON:

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gridc.reports.findings.scores import Outcomes
+from gridc.reports.findings.scores import Outcomes, sum_units
 from gridc.schema.base import ALPHA
 from gridc.schema.rows import (
     CarrierRow,
@@ -113,6 +113,10 @@ class PairEvidence:
         because the worst case of one direction is not that of the other."""
         taken: Whole = self.differences[at] * self.whole[at, None]
         return taken
+
+    def earned(self, model: str) -> Whole:
+        """What units earned of which `differences` are the difference, (configurations, units)."""
+        return self._weighted(sum_units(self.outcomes.points(model, False), self.outcomes.units))
 
     def _weighted(self, differences: Whole) -> Whole:
         weights = np.lcm.reduce(self.outcomes.replicates, initial=1) // self.outcomes.replicates
@@ -289,14 +293,22 @@ class Contrasts:
 @dataclass(frozen=True, eq=False)
 class JointFlips:
     """Some pairs of a benchmark under joint flips of their units by `signs`, (units, flips). What is summed
-    of all of them is summed in one product of matrices."""
+    of all of them is summed in one product of matrices. `of_models` has the sums of what each model earned,
+    where these are held."""
 
     pairs: Sequence[PairEvidence]
     signs: sign_flips.Signs
+    of_models: Mapping[str, Floats] | None = None
 
     @cached_property
     def sums(self) -> Floats:
         """Of every configuration, (pairs, configurations, flips)."""
+        if self.of_models is not None:
+            # Of whole numbers, so that the difference of two sums is the sum of the differences.
+            sums = np.array([self.of_models[pair.a] - self.of_models[pair.b] for pair in self.pairs])
+            for own, pair in zip(sums, self.pairs, strict=True):
+                own[~pair.measured] = 0.0
+            return sums
         rows = np.concatenate([pair.differences for pair in self.pairs])
         return sign_flips.flipped_sums(rows, self.signs).reshape(len(self.pairs), -1, self.signs.shape[1])
 
@@ -378,10 +390,17 @@ def _in_blocks(
     pairs: Sequence[PairEvidence], signs: sign_flips.Signs, contrasts: Iterable[Contrasts]
 ) -> Iterator[JointFlips]:
     """The pairs of a benchmark, as many at once as `HELD` bytes hold the flipped rows of."""
-    rows = len(pairs[0].outcomes.configurations) + max(len(each.groups) for each in contrasts)
+    configurations = len(pairs[0].outcomes.configurations)
+    rows = configurations + max(len(each.groups) for each in contrasts)
     size = max(1, HELD // (8 * signs.shape[1] * rows))
+    models = {name: pair for pair in pairs for name in (pair.a, pair.b)}
+    of_models = None
+    if len(models) < len(pairs) and len(models) * configurations <= HELD // (8 * signs.shape[1]):
+        earned = np.concatenate([pair.earned(name) for name, pair in models.items()])
+        sums = sign_flips.flipped_sums(earned, signs).reshape(len(models), -1, signs.shape[1])
+        of_models = dict(zip(models, sums, strict=True))
     for at in range(0, len(pairs), size):
-        yield JointFlips(pairs[at : at + size], signs)
+        yield JointFlips(pairs[at : at + size], signs, of_models)
 
 
 def p_digits(p: Floats) -> Floats:

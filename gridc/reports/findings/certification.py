@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import combinations, compress, islice, repeat
+from itertools import combinations, islice, repeat
 from math import ceil
 from typing import Literal, NamedTuple
 
@@ -299,6 +299,7 @@ class JointFlips:
     pairs: Sequence[PairEvidence]
     signs: sign_flips.Signs
     of_models: Mapping[str, Floats] | None = None
+    by_flip: sign_flips.Signs | None = None
 
     @cached_property
     def sums(self) -> Floats:
@@ -317,25 +318,39 @@ class JointFlips:
         axes. A name pays for both directions and for the `members` pairs of its family. Of a part that was
         chosen after the data only what single configurations of the full envelope imply."""
         able = [_can_support(pair) for pair in self.pairs]
+        alone = [
+            self._of_one(pair, sums, contrasts) if tested else None
+            for pair, sums, tested in zip(self.pairs, self.sums, able, strict=True)
+        ]
         rows = [
             sign_flips.cubes(pair.flippable(contrasts.searched), contrasts.groups)
-            for pair in compress(self.pairs, able)
+            for pair, tested, known in zip(self.pairs, able, alone, strict=True)
+            if tested and known is None
         ]
         cubes = iter(
             sign_flips.flipped(np.concatenate(rows), self.signs).reshape(len(rows), -1, self.signs.shape[1])
             if rows
             else ()
         )
-        for pair, sums, tested in zip(self.pairs, self.sums, able, strict=True):
+        for pair, sums, tested, known in zip(self.pairs, self.sums, able, alone, strict=True):
             if not tested:
                 yield Weight(NOTHING, NOTHING)
                 continue
-            differences, groups = pair.flippable(contrasts.searched), contrasts.groups
-            own_sums = sums[contrasts.searched] * pair.whole[contrasts.searched, None]
-            found = sign_flips.max_t(differences, own_sums, groups, next(cubes))
+            differences, groups, found = pair.flippable(contrasts.searched), contrasts.groups, known
+            if found is None:
+                own_sums = sums[contrasts.searched] * pair.whole[contrasts.searched, None]
+                found = sign_flips.max_t(differences, own_sums, groups, next(cubes))
             yield _supported(
                 pair, contrasts, sign_flips.where_seen(found, differences, groups, pair.span), members, alpha
             )
+
+    def _of_one(self, pair: PairEvidence, sums: Floats, contrasts: Contrasts) -> sign_flips.MaxT | None:
+        """What flips find of a pair where one configuration is all that is searched."""
+        at = contrasts.searched
+        differences, own_sums = pair.flippable(at), sums[at] * pair.whole[at, None]
+        if self.by_flip is None or contrasts.groups.shape != (1, 1):
+            return None
+        return sign_flips.of_one_contrast(differences[0], own_sums[0], self.by_flip)
 
     def identical(self, at: Whole) -> Iterator[sign_flips.IdenticalModels]:
         """The reference beside the observed rho_flip of these configurations, of each pair."""
@@ -399,8 +414,11 @@ def _in_blocks(
         earned = np.concatenate([pair.earned(name) for name, pair in models.items()])
         sums = sign_flips.flipped_sums(earned, signs).reshape(len(models), -1, signs.shape[1])
         of_models = dict(zip(models, sums, strict=True))
+    by_flip = (
+        np.ascontiguousarray(signs.T) if any(each.groups.shape == (1, 1) for each in contrasts) else None
+    )
     for at in range(0, len(pairs), size):
-        yield JointFlips(pairs[at : at + size], signs, of_models)
+        yield JointFlips(pairs[at : at + size], signs, of_models, by_flip)
 
 
 def p_digits(p: Floats) -> Floats:

@@ -108,6 +108,10 @@ class PairEvidence:
     def differences(self) -> Whole:
         return self._weighted(self._of(designated=False))
 
+    def forget(self) -> None:
+        """Let go of the differences, which are made again where somebody asks: all pairs have many."""
+        self.__dict__.pop("differences", None)
+
     def flippable(self, at: Whole | slice) -> Whole:
         """The differences of these configurations that joint flips take: 0 where an outcome is credited,
         because the worst case of one direction is not that of the other."""
@@ -536,6 +540,8 @@ def claim_evidence(
                     raw[region, pair.a, pair.b] = weights
                     if region.family != "hypotheses":
                         members[region.family].append(_Member(region, key, weights, same))
+            for pair in flipped.pairs:
+                pair.forget()
     rows = {}
     for family, inside in members.items():
         exact_kinds: list[Test] = [pairs[family_member.key].tests.kind for family_member in inside]
@@ -564,6 +570,7 @@ def claim_evidence(
             rows[member.region.benchmark, member.region.configurations, a, b] = _row(
                 pairs[member.key], member, family, proof, hint, alpha, alpha / paid
             )
+            pairs[member.key].forget()
     return ClaimEvidence(rows, _orderings(outcomes, pairs, alpha, final), _tests(outcomes, pairs, names), raw)
 
 
@@ -594,8 +601,12 @@ def _evidence_of_pairs(outcomes: Mapping[str, Outcomes]) -> dict[PairKey, PairEv
 def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> AdjustedPValues:
     """Holm at alpha / 2 in each direction over the configurations of all pairs, as adjusted p-values."""
     sides: list[dict[PairKey, Floats]] = []
+    tests = []
+    for pair in pairs.values():
+        tests.append(pair.tests)
+        pair.forget()
     for side in ("plus", "minus"):
-        values = [getattr(pair.tests, side).tolist() for pair in pairs.values()]
+        values = [getattr(own, side).tolist() for own in tests]
         adjusted = iter(holm([p for row in values for p in row]))
         halves = [
             p_digits(np.minimum(1.0, 2 * np.array(list(islice(adjusted, len(value)))))) for value in values

@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 ALONE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-gate bench-units release clean
+.PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-leaderboards bench-gate bench-units release clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -137,6 +137,11 @@ bench-report: .venv/installed
 bench-logs: .venv/installed
 	mkdir -p results/bench-logs
 	$(BIN)/python -m benchmarks.logs results/bench-logs
+
+# What certifying leaderboards of 58 and 220 models with their reports takes. GRIDC_REAL takes real scores.
+bench-leaderboards: .venv/installed
+	mkdir -p results/bench-leaderboards
+	$(BIN)/python -m benchmarks.leaderboards results/bench-leaderboards
 
 # How often the gate of `gridc compare` decides falsely, and how often it finds what was planted; also where answers
 # are missing or unreadable, and where items come in families.

@@ -21,7 +21,7 @@ from gridc.reports.page import as_html, drawn_curves, lay_out
 from gridc.reports.rendering import TextTable, as_latex, markdown, render, table_markdown
 from gridc.reports.scorecard import document as scorecard
 from gridc.reports.scorecard.document import scorecard_tables
-from gridc.reports.told import told_rows, untold
+from gridc.reports.told import as_told, told_rows, untold
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
@@ -215,16 +215,21 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What a study says, before it is laid out."""
+    """What a study says, before it is laid out. `text` is the certificate's file."""
 
     certificate: Certificate
+    text: str
     deck: CardDeck
 
 
 def documents(findings: Findings) -> Documents:
-    """The documents of a study."""
-    certificate = certify(findings)
-    return Documents(certificate, make_cards(findings, digest_bytes(_json(certificate).encode())))
+    """The documents of a study. Of logs with thousands of pairs of models the certificate's file has less of
+    most (`as_told`)."""
+    certificate = written = certify(findings)
+    if findings.recorded is not None:
+        written = certificate.model_copy(update={"benchmarks": tuple(map(as_told, certificate.benchmarks))})
+    text = _json(written)
+    return Documents(certificate, text, make_cards(findings, digest_bytes(text.encode())))
 
 
 def read_deck(path: Path) -> CardDeck:
@@ -253,7 +258,7 @@ def file_texts(findings: Findings) -> dict[str, str]:
     card = scorecard.make_scorecard(findings)
     return {
         "report.html": as_html(findings, made.certificate, made.deck),
-        "certificate.json": _json(made.certificate),
+        "certificate.json": made.text,
         "estimates.json": _json(estimate_document(findings)),
         "gridcard.md": as_markdown(made.deck),
         "gridcard.json": _json(made.deck),

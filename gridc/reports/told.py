@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from gridc.reports.findings.findings import BenchmarkFinding, PairFinding
 
 MOST = 40
-"""Pairs of a benchmark that a report tells one by one. certificate.json always has every pair."""
+"""Pairs of a benchmark that a report tells one by one."""
+MOST_ROWS = 5_000
+"""Pairs of a benchmark of logs up to which certificate.json has all that is known of each: they take 4 kB."""
 
 
 def strength(evidence: EvidenceRow, rho_flip: Fraction | float) -> tuple[int, int, Fraction | float]:
@@ -60,11 +62,34 @@ def untold(benchmark: str, pairs: "Sequence[PairFinding] | Sequence[PairRow]") -
     """How many more pairs there are, and where; nothing where all are told."""
     if len(pairs) <= MOST:
         return ""
+    rest = f"has the other {len(pairs) - MOST:,} too"
+    if len(pairs) > MOST_ROWS:
+        rest = (
+            "has the tests and the gap of every pair, and that of neighbours in the order of scores in full"
+        )
     return (
         f"Of {counted(len(pairs), 'pair')} of models on {benchmark}, {MOST} are told one by one: those with "
-        "the strongest claims, and of equal claims those with the closest scores. certificate.json has the "
-        f"other {len(pairs) - MOST:,} too."
+        "the strongest claims, and of equal claims those with the closest scores. certificate.json "
+        f"{rest}."
     )
+
+
+def as_told(row: BenchmarkRow) -> BenchmarkRow:
+    """The same without what is known beyond tests and gaps of pairs that are neither told nor neighbours in
+    the order of scores, where there are more than `MOST_ROWS`."""
+    if len(row.scopes[0].pairs) <= MOST_ROWS:
+        return row
+    kept = {frozenset((pair.a, pair.b)) for pair in told_rows(row)}
+    if row.standings is not None:
+        kept |= {frozenset((pair.a, pair.b)) for pair in row.standings.neighbours}
+    scopes = tuple(
+        scope.model_copy(
+            update={"pairs": tuple(pair for pair in scope.pairs if frozenset((pair.a, pair.b)) in kept)}
+        )
+        for scope in row.scopes
+    )
+    between = tuple(each for each in row.between if frozenset((each.a, each.b)) in kept)
+    return row.model_copy(update={"scopes": scopes, "between": between})
 
 
 def named(names: Sequence[str]) -> str:

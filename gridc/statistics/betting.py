@@ -31,16 +31,19 @@ them. Replicate 0 is what is asked; nothing assumes symmetry, and families count
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import log, log2
+from math import ceil, log, log2, sqrt
 
 import numpy as np
 
 from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.bounded_means import crossing
 from gridc.statistics.reproducibility import digits
 
 PLACES = np.arange(1, 40, 2) / 40
 LEAST = 1e-300
 """No p-value is printed as 0."""
+GRAIN = 2.0**-39
+"""Of a smallest gap."""
 
 
 def stakes(items: float) -> Floats:
@@ -68,10 +71,10 @@ def log_e_values(differences: Whole, span: int, staked: Floats) -> Floats:
     if np.abs(differences).max(initial=0) > span:
         raise ValueError("a unit's difference is larger than its span")
     values, places = np.unique(differences, return_inverse=True)
-    counts = np.zeros((len(differences), len(values)))
-    rows = np.repeat(np.arange(len(differences)), differences.shape[1])
-    np.add.at(counts, (rows, places.ravel()), 1)
-    return log_mean(counts @ np.log1p(values[:, None] * staked / span))
+    rows = np.arange(len(differences))[:, None] * len(values) + places.reshape(differences.shape)
+    size = len(differences) * len(values)
+    counts = np.bincount(rows.ravel(), minlength=size).reshape(len(differences), len(values))
+    return log_mean(counts.astype(np.float64) @ np.log1p(values[:, None] * staked / span))
 
 
 def p_values(log_e: Floats) -> Floats:
@@ -98,17 +101,21 @@ def betting_gap(differences: Whole, span: int, level: float, staked: Floats) -> 
         shifted: Floats = np.clip(centred + by, -1.0, 1.0)
         return shifted
 
-    def certified(by: float) -> bool:
+    def beyond(by: float) -> float:
         wealth: Floats = counts.astype(np.float64) @ np.log1p(moved(by)[:, None] * staked)
-        return bool(log_mean(wealth) >= -log(level))
+        return float(log_mean(wealth)) + log(level)
 
-    low, high = 0.0, 2.0
-    if not certified(high):
+    if beyond(2.0) < 0:
         return None
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if certified(middle) else (middle, high)
-    return digits(float(moved(high) @ counts / counts.sum()))
+    # Of the multiples of `GRAIN` the least one at which it is certified, so that it is one number everywhere.
+    usual = sqrt(max(float(centred**2 @ counts), 1e-12)) / counts.sum() * sqrt(-2 * log(level))
+    exact = crossing(beyond, 0.0, 2.0, usual, -log(level) / usual)
+    place = ceil(exact / GRAIN)
+    while beyond(place * GRAIN) < 0:
+        place += 1
+    while place > 1 and beyond((place - 1) * GRAIN) >= 0:
+        place -= 1
+    return digits(float(moved(place * GRAIN) @ counts / counts.sum()))
 
 
 BLOCK = 8

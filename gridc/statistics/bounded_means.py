@@ -30,34 +30,45 @@ units in place of one make it no better and find less: docs/sizes.md has the fig
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.case_totals import CaseTable
 
-LOGARITHMS = np.arange(-32.0, 16.0, 0.02)
-"""Of the heights, in units of the curvature, at which the trapezoidal rule takes the integrand: it has
-vanished beyond both ends, and a smaller step gives the same p to twelve digits."""
-ROUGH = LOGARITHMS[::3]
-"""The same to three digits at worst."""
+LOST = 42.0
+"""The logarithm by which what a sum leaves out is smaller than the transform on its line: 16 digits of any p,
+since a p is a hundredth of that transform at least."""
+MOST_EVEN = 400
+"""Even heights up to which they are used, else those that are even in their logarithm."""
+LEAST_LOGARITHM, MOST_LOGARITHM, STEP = -32.0, 16.0, 0.08
+"""Of these, in units of the curvature: the integrand has vanished beyond both ends. Where the rule of twice
+the step says something else, the step is halved, up to `FINEST`."""
+FINEST = 0.08 / 64
+AGREED = 1e-12
+"""The share of p by which the rules of two steps differ where the smaller step is enough. The error of the
+trapezoidal rule of an analytic integrand is exp(-c / step): that of half the step is the square."""
 COARSE = np.arange(-13.0, 5.0, 0.25)
-"""The same to five digits, for many samples at once."""
+"""Logarithms at which p is found to five digits, for many samples at once."""
 VANISHED = 80.0
 """The logarithm by which the integrand has vanished, and the product does not overflow."""
 NEAR, TERMS = 0.02, 10
 """Up to which turn a logarithm is summed by its series, and by how many terms."""
+AT_ONCE = 1_000_000
+"""Heights x values that are held at once."""
 LEAST = 1e-300
 """No p-value is printed as 0."""
 MOST_KINDS = 2000
 """Of more distinct values a limit takes each rounded down to so many steps."""
-FEW_KINDS = 8
-"""Kinds of units up to which a limit is sought with `ROUGH` heights, else with `COARSE` ones."""
+MOST_KNOWN = 100_000
+"""p-values that are kept, by the digests of what they are of."""
 NEARLY_0 = 1e-9
 """A share that is as good as 0."""
+EXACT = 1e-9
+"""The share of a limit by which the last step of its search moves it: the next one would move it by 1e-12."""
 HALVINGS = 80
 """Of the interval in which a saddle point or a limit is sought."""
 
@@ -71,17 +82,21 @@ def mean_above_zero(values: ArrayLike, lowest: float) -> float:
         raise ValueError("a value is below the lowest one, or that is not below 0")
     scale = max(-lowest, float(np.abs(held).max(initial=0.0)))
     distinct, counts = np.unique(np.append(held, lowest) / scale, return_counts=True)
-    return _at_most_zero(tuple(distinct.tolist()), tuple(counts.tolist()))
+    # The standings of a leaderboard are asked for twice, and a digest is a hundredth of what it is of.
+    key = blake2b(distinct.tobytes() + counts.tobytes(), digest_size=16).digest()
+    if key not in _KNOWN:
+        if len(_KNOWN) >= MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[key] = _inverted(distinct, counts.astype(np.float64))
+    return _KNOWN[key]
 
 
-@lru_cache(maxsize=20_000)
-def _at_most_zero(distinct: tuple[float, ...], multiplicity: tuple[int, ...]) -> float:
-    """P(sum of multiplicity[k] exponentials times distinct[k] <= 0), the values rising from below 0."""
-    return _inverted(np.array(distinct), np.array(multiplicity, np.float64), LOGARITHMS)
+_KNOWN: dict[bytes, float] = {}
 
 
-def _inverted(values: Floats, counts: Floats, logarithms: Floats) -> float:
-    """The same of arrays, (K,) each, by the integral at these heights."""
+def _inverted(values: Floats, counts: Floats) -> float:
+    """P(sum of counts[k] exponentials times values[k] <= 0), the values, (K,), rising from below 0, by the
+    integral along a line."""
     if values[-1] <= 0:
         return 1.0
     # log E exp(z S) = -sum of counts x log(1 - z values), between the poles 1/lowest < z < 1/highest.
@@ -90,29 +105,97 @@ def _inverted(values: Floats, counts: Floats, logarithms: Floats) -> float:
     near = 0.05 * min(-1 / values[0], 1 / values[-1])
     if abs(place) < near:
         place = -near if place <= 0 else near
-    ratio = values / (1 - place * values)
-    curvature = math.sqrt(float((counts * ratio**2).sum()))
-    heights = np.exp(logarithms) / curvature
-    heights = heights[: bisect_left(heights, VANISHED, key=lambda at: _lost(at * ratio, counts))]
-    base = -float((counts * np.log1p(-place * values)).sum())
-    # The product of 1 - i height x ratio, each as often as it counts: near 0 the series of its logarithm, and
-    # elsewhere what is alone is multiplied, which is twenty times as fast as its logarithm.
-    begin = int((heights * float(np.abs(ratio).max()) < NEAR).sum())
-    powers = np.multiply.accumulate(np.broadcast_to(ratio, (TERMS, len(ratio))), axis=0)
-    terms = np.append((powers @ counts / np.arange(1, TERMS + 1))[::-1], 0.0)
-    first, heights_left = np.exp(np.polyval(terms, 1j * heights[:begin])), heights[begin:, None]
-    alone = counts == 1
-    turned = heights_left * ratio[~alone]
-    size = np.exp(-0.5 * (np.log1p(turned * turned) @ counts[~alone]))
-    angle = np.arctan(turned) @ counts[~alone]
-    product = np.multiply.reduce(1 - 1j * (ratio[alone][:, None] * heights_left.T), axis=0)
-    line = np.append(first, size * np.exp(1j * angle) / product)
-    # The real part of exp(i angle) / (place + i height).
-    integrand = (line / (place + 1j * heights)).real * heights
-    step = float(logarithms[1] - logarithms[0])
-    mass = float(integrand.sum()) * step / math.pi * math.exp(base)
-    probability = -mass if place < 0 else 1 - mass
-    return min(1.0, max(LEAST, probability))
+    # Left of 0; of -S where it is right of it.
+    turned = place > 0
+    line = _Line(-values if turned else values, counts, -abs(place))
+    if line.scale * math.pi <= LEAST:  # no p is larger than that (Chernoff)
+        return 1.0 if turned else LEAST
+    mass = line.by_even_heights()
+    if mass is None:
+        mass = line.by_logarithms()
+    return min(1.0, max(LEAST, 1 - mass if turned else mass))
+
+
+class _Line:
+    """The line through `place`, which is left of 0 and right of 1/lowest, on which P(S <= 0) is integrated:
+    -1/pi times the integral of the real part of E exp(z S) / z over the heights above 0."""
+
+    def __init__(self, values: Floats, counts: Floats, place: float) -> None:
+        self.place, self.counts = place, counts
+        self.ratio: Floats = values / (1 - place * values)
+        self.curvature = math.sqrt(float(counts @ self.ratio**2))
+        self.alone = counts == 1
+        self.scale = math.exp(-float(counts @ np.log1p(-place * values))) / math.pi
+
+    def by_even_heights(self) -> float | None:
+        """By heights 0, h, 2h, ...: None where these are too many.
+
+        With X = 2 pi / h the rule is the sum over all whole m of exp(place m X) P(S <= m X) (Poisson), whose
+        term of m = 0 is sought. Those of m < 0 are at most E exp(z S) exp((z - place) m X) for any z between
+        1/lowest and the place. Those of m > 0 are so too, for any z between the place and 0; or they are
+        exp(place m X), whose sum is known, less exp(place m X) P(S > m X), which is bounded in the same way
+        by any z between 0 and 1/highest. So X is as large as makes the bounds small."""
+        period, passes_0 = 0.0, False
+        for way, end in ((-1.0, float(self.ratio.min())), (1.0, float(self.ratio.max()))):
+            # As far as a normal S needs, short of the pole.
+            most = min(math.sqrt(2 * LOST) / self.curvature, 0.9 * way / end)
+            own, far = min(
+                ((LOST - float(self.counts @ np.log1p(-way * far * self.ratio))) / far, far)
+                for far in (most, most / 2)
+            )
+            period = max(period, own)
+            passes_0 = far > -self.place
+        step = 2 * math.pi / period
+        reach = math.sqrt(2 * LOST) / self.curvature
+        while _lost(reach * self.ratio, self.counts) < LOST:
+            reach *= 1.3
+            if reach > MOST_EVEN * step:
+                return None
+        heights: Floats = step * np.arange(1, int(reach / step) + 1, dtype=np.float64)
+        line = self._transform(heights) / (self.place + 1j * heights)
+        # The transform at height 0 counts half, since heights below 0 have the same real part.
+        mass = -self.scale * step * (0.5 / self.place + float(line.real.sum()))
+        return mass - (1 / math.expm1(min(-self.place * period, 700.0)) if passes_0 else 0.0)
+
+    def by_logarithms(self) -> float:
+        """By heights whose logarithms are even, as many as a rule needs that agrees with itself."""
+        step, grid = STEP, np.arange(LEAST_LOGARITHM, MOST_LOGARITHM, STEP)
+        integrand = self._integrand(grid)
+        coarse, fine = 2 * float(integrand[::2].sum()), float(integrand.sum())
+        while abs(fine - coarse) > AGREED * abs(fine) and step > FINEST:
+            grid, step = np.arange(LEAST_LOGARITHM + step / 2, MOST_LOGARITHM, step), step / 2
+            # The mean of both is the rule of half the step.
+            coarse, fine = 2 * fine, fine + float(self._integrand(grid).sum())
+        return -self.scale * step * fine
+
+    def _integrand(self, logarithms: Floats) -> Floats:
+        heights = np.exp(logarithms) / self.curvature
+        heights = heights[
+            : bisect_left(heights, VANISHED, key=lambda at: _lost(at * self.ratio, self.counts))
+        ]
+        # Near 0 the series of the logarithm.
+        begin = int((heights * float(np.abs(self.ratio).max()) < NEAR).sum())
+        powers = np.multiply.accumulate(np.broadcast_to(self.ratio, (TERMS, len(self.ratio))), axis=0)
+        terms = np.append((powers @ self.counts / np.arange(1, TERMS + 1))[::-1], 0.0)
+        first = np.exp(np.polyval(terms, 1j * heights[:begin]))
+        line = np.append(first, self._transform(heights[begin:]))
+        integrand: Floats = (line / (self.place + 1j * heights)).real * heights
+        return integrand
+
+    def _transform(self, heights: Floats) -> NDArray[np.complex128]:
+        """Of S at these heights over that at height 0: one over the product of 1 - i height x ratio, each as
+        often as it counts. What is alone is multiplied, which is twenty times as fast as its logarithm."""
+        several, alone = self.ratio[~self.alone], self.ratio[self.alone][:, None]
+        counts, parts = self.counts[~self.alone], []
+        size = max(1, AT_ONCE // len(self.ratio))
+        for at in range(0, len(heights), size):
+            own = heights[at : at + size]
+            turned = own[:, None] * several
+            lost = 0.5 * (np.log1p(turned * turned) @ counts)
+            angle = np.arctan(turned) @ counts
+            product = np.multiply.reduce(1 - 1j * (alone * own), axis=0)
+            parts.append(np.exp(1j * angle - lost) / product)
+        return np.concatenate(parts) if parts else np.empty(0, np.complex128)
 
 
 def _lost(turned: Floats, counts: Floats) -> float:
@@ -145,31 +228,40 @@ def lower_limit(values: ArrayLike, weights: ArrayLike, level: float) -> float:
     columns = np.column_stack([np.asarray(values, np.float64), np.asarray(weights, np.float64)]).round(12)
     if len(np.unique(columns[:, 0])) > MOST_KINDS:
         columns[:, 0] = np.floor(columns[:, 0] / columns.max() * MOST_KINDS) * (columns.max() / MOST_KINDS)
-    kinds, multiplicity = np.unique(columns, axis=0, return_counts=True)
-    (points, rows), counts = kinds.T, multiplicity.astype(np.float64)
+    points, rows, counts = _kinds(columns)
     total, error = float(counts @ rows), (1 - level) / 2
     added, most = float(counts @ rows**2) / total, float(counts @ points) / total
+    beyond = -float(ndtri(error))
 
-    def place(share: float, logarithms: Floats) -> float:
+    def place(share: float) -> float:
         """Of p on the scale of a normal, which is nearly straight in the share, beyond that of the error."""
-        held = np.append(-share * added, points - share * rows)
-        order = np.argsort(held)
-        p = _inverted(held[order], np.append(1.0, counts)[order], logarithms)
-        return float(ndtri(min(p, 1 - 1e-16)) - ndtri(error))
+        p = _share_p(share, points, rows, counts, added)
+        return float(ndtri(min(p, 1 - 1e-16))) + beyond
 
-    # Of few kinds, where nearly all units can be alike, p needs more heights.
-    heights = COARSE if len(points) > FEW_KINDS else ROUGH
-    spread = math.sqrt(float(counts @ (points - most * rows) ** 2))
-    least = most - (3 * spread + 4 * added) / total
-    if least <= NEARLY_0 or place(least, heights) >= 0:
-        least = NEARLY_0
-        if most <= least or place(least, ROUGH) >= 0:
-            return 0.0
-    found = _crossing(lambda share: place(share, heights), least, most)
-    # One step of Newton's with the p of all heights.
-    step = 1e-5 * min(found, 1 - found)
-    slope = (place(found + step, heights) - place(found - step, heights)) / (2 * step)
-    return min(max(found - place(found, LOGARITHMS[::2]) / slope, 0.0), 1.0)
+    if most <= NEARLY_0:
+        return 0.0
+    spread = math.sqrt(float(counts @ (points - most * rows) ** 2) + added**2) / total
+    begin = (most - beyond * spread) / (1 + added / total)
+    if begin <= spread and place(NEARLY_0) >= 0:
+        return 0.0
+    found = crossing(place, NEARLY_0, most, begin, 1 / spread)
+    return 0.0 if found <= 2 * NEARLY_0 else found
+
+
+def _kinds(columns: Floats) -> tuple[Floats, Floats, Floats]:
+    """The distinct rows of two columns, (n, 2), each column by itself, and how often each is there."""
+    if (columns[:, 1] == columns[0, 1]).all():  # which is sorted ten times as fast
+        points, multiplicity = np.unique(columns[:, 0], return_counts=True)
+        return points, np.full(len(points), columns[0, 1]), multiplicity.astype(np.float64)
+    kinds, multiplicity = np.unique(columns, axis=0, return_counts=True)
+    return kinds[:, 0], kinds[:, 1], multiplicity.astype(np.float64)
+
+
+def _share_p(share: float, points: Floats, rows: Floats, counts: Floats, added: float) -> float:
+    """p of a mean above a share, of kinds of units, (K,) each, and the unit that is added."""
+    held = np.append(-share * added, points - share * rows)
+    order = np.argsort(held)
+    return _inverted(held[order], np.append(1.0, counts)[order])
 
 
 def share_above(values: ArrayLike, weights: ArrayLike, share: float) -> float:
@@ -177,35 +269,29 @@ def share_above(values: ArrayLike, weights: ArrayLike, share: float) -> float:
     (n,), is above `share`. It is the test that `lower_limit` inverts: p is at most half of 1 - level exactly
     where the lower limit is at least the share."""
     columns = np.column_stack([np.asarray(values, np.float64), np.asarray(weights, np.float64)]).round(12)
-    kinds, multiplicity = np.unique(columns, axis=0, return_counts=True)
-    (points, rows), counts = kinds.T, multiplicity.astype(np.float64)
+    points, rows, counts = _kinds(columns)
     total = float(counts @ rows)
     if total == 0:
         return 1.0
-    added = float(counts @ rows**2) / total
-    held = np.append(-share * added, points - share * rows)
-    order = np.argsort(held)
-    return _inverted(held[order], np.append(1.0, counts)[order], LOGARITHMS)
+    return _share_p(share, points, rows, counts, float(counts @ rows**2) / total)
 
 
-def _crossing(rising: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that is below 0 at `low` and above at `high` is 0, to six digits: the Illinois rule.
-    Loading SciPy's `brentq`, which needs as many steps, would add .27 s to each `gridc status`."""
-    below, above = rising(low), rising(high)
-    last = 0.0
+def crossing(rising: Callable[[float], float], low: float, high: float, begin: float, slope: float) -> float:
+    """Where a function that is above 0 at `high` is 0, by the secant from `begin`, where it rises about by
+    `slope`; near `low` where it is above 0 everywhere. Loading SciPy's `brentq`, which needs as many steps,
+    would add .27 s to each `gridc status`."""
+    place, last = (begin if low < begin < high else (low + high) / 2), None
     for _ in range(HALVINGS):
-        place = (low * above - high * below) / (above - below)
         value = rising(place)
-        if value == 0 or high - low < 1e-6:
-            break
-        # An end that stays twice counts half, so that both ends move.
-        if value < 0:
-            low, below, above = place, value, above / 2 if last < 0 else above
-        else:
-            high, above, below = place, value, below / 2 if last > 0 else below
-        if abs(last - value) < 1e-9:
-            break
-        last = value
+        if last is not None and value != last[1]:
+            slope = (value - last[1]) / (place - last[0])
+        low, high = (place, high) if value < 0 else (low, place)
+        after = place - value / slope if slope > 0 else low
+        if not low < after < high:
+            after = (low + high) / 2
+        if abs(after - place) <= EXACT * abs(place):
+            return after
+        place, last = after, (place, value)
     return place
 
 

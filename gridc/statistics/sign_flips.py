@@ -13,6 +13,7 @@ nearly all and one in forty loses all, names are supported that are not there in
 (docs/sizes.md). So what is supported assumes ten or more of each kind, and is not certified.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,6 +36,8 @@ CONSTANT = 1e-6
 """The share of the mean square that is variance below which differences are all the same."""
 BEYOND = 1e9
 """What stands for t where there is no variance."""
+RISING = 4.5
+"""t without its skewness k / sqrt(units) rises with it where minus their product is less than this."""
 SEEN = 3
 """Units that go against a claim from which on flips are believed alone. With 3, as with 10, nothing false is
 found more often, and 4 of 55 directions among 30 units of 4 items are lost instead of 52."""
@@ -124,6 +127,42 @@ def max_t(differences: Whole, sums: Floats, groups: Whole, flipped_cubes: Floats
         side[live] = (reached + 1) / total
         alone[live] = ((drawn >= tied[:, None]).sum(axis=1) + 1) / total
     return evidence
+
+
+def of_one_contrast(differences: Whole, sums: Floats, by_flip: Signs) -> MaxT | None:
+    """`max_t` of a single contrast, of its `differences` (units,), their `sums` under flips, (flips,), and
+    the flips themselves, (flips, units). None where few units carry the differences.
+
+    A cube's sum is what follows from the sum of the differences and a rest that is bounded, and t without its
+    skewness rises with it. So most flips are on one side of the observed t whatever their cubes add up to,
+    and cubes are summed under the others alone."""
+    norm, units = math.sqrt(float((differences.astype(np.float64) ** 2).sum())), len(differences)
+    one = np.ones(1)
+    if norm == 0:
+        return MaxT(one, one.copy(), one.copy(), one.copy())
+    shares = differences / norm
+    cubed = shares**3
+    slope = float(cubed @ shares)  # the squares of the shares add up to 1
+    bound = float(np.abs(cubed - slope * shares).sum()) * (1 + 1e-9) + 1e-12
+    most = max(float(sums.max(initial=0)), -float(sums.min(initial=0))) / norm
+    # Where the variance is half of the mean square or more, no t and no |k| is above these.
+    high, skewness = 1.5 * most, 3 * (bound + slope * most + 3 * most / units + 2 * most**3 / units**2)
+    if 2 * most * most > units or skewness * high > RISING:
+        return None
+    t = float(without_skew(shares.sum(), cubed.sum(), units))
+    tie = 1e-9 * max(1.0, abs(t))
+    # Nor is t further than this from what is left of it without its skewness.
+    moved = tie + 1e-9 + skewness * (high * high / 3 + 1 / 6) + skewness * skewness * high**3 / 27
+    first, last = (norm * each / math.sqrt(1 + each * each / units) for each in (t - moved, t + moved))
+    near = np.flatnonzero((sums >= first) & (sums <= last))
+    drawn = sums[near] / norm
+    least, greatest = (without_skew(drawn, slope * drawn + rest, units) for rest in (-bound, bound))
+    unsure = (greatest >= t - tie) & (least <= t + tie)
+    exact = without_skew(drawn[unsure], by_flip[near[unsure]].astype(np.float64) @ cubed, units)
+    above = (sums > last).sum() + (least > t + tie).sum() + (exact >= t - tie).sum()
+    below = (sums < first).sum() + (greatest < t - tie).sum() + (exact <= t + tie).sum()
+    plus, minus = (np.array([(int(reached) + 1) / (len(sums) + 1)]) for reached in (above, below))
+    return MaxT(plus, minus, plus.copy(), minus.copy())
 
 
 def max_t_alone(differences: Whole, groups: Whole, signs: Signs) -> MaxT:

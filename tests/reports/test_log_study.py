@@ -16,7 +16,10 @@ from scipy.stats import binomtest
 from gridc import study as studies
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.diagnostics.errors import SpecError, UnavailableError
+from gridc.reports import told
+from gridc.reports.recorded import compared
 from gridc.runtime.engines import opener
+from gridc.schema.canonical import digest_bytes
 from gridc.schema.spec import EngineSettings
 from tests.e2e.conftest import command
 
@@ -498,8 +501,8 @@ def test_reports_of_many_models_tell_some_pairs_and_count_the_rest(many: Path) -
     tier = {f"{pair['a']}, {pair['b']}": pair["evidence"]["tier"] for pair in row["scopes"][0]["pairs"]}
     rest = f"Of {PAIRS} pairs of models on quiz, {TOLD} are told one by one"
     other = f"certificate.json has the other {PAIRS - TOLD} too."
-    told = [text for text in certificate["statements"] if re.match(r"On quiz, org-m\d+ (scores|and)", text)]
-    assert len(told) == TOLD
+    each = [text for text in certificate["statements"] if re.match(r"On quiz, org-m\d+ (scores|and)", text)]
+    assert len(each) == TOLD
     assert any(text.startswith(rest) and text.endswith(other) for text in certificate["statements"])
     page = (many / "report.html").read_text()
     assert page.count(rest) == page.count(other) >= 5
@@ -515,6 +518,56 @@ def test_reports_of_many_models_tell_some_pairs_and_count_the_rest(many: Path) -
     assert f"Of {PAIRS} pairs of models the {TOLD} with the strongest evidence are listed." in cards
     tables = (many / "tables.tex").read_text()
     assert rest in tables and len(re.findall(r"(?m)^org\{-\}m\d+ & org", tables)) == TOLD
+
+
+def test_a_certificate_of_thousands_of_pairs_has_the_rows_that_are_told(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And those of neighbours, with the tests and gaps of all; the page says so and is the same otherwise."""
+    monkeypatch.setattr(told, "MOST_ROWS", PAIRS - 1)
+    studies.certify([many.parent / "quiz.csv"], axes=["framing"], unit="family").write(tmp_path)
+    every, few = (json.loads((folder / "certificate.json").read_text()) for folder in (many, tmp_path))
+    (row,), (all_of_it,) = few["benchmarks"], every["benchmarks"]
+    neighbours = {frozenset((each["a"], each["b"])) for each in row["standings"]["neighbours"]}
+    kept = {frozenset((each["a"], each["b"])) for each in row["scopes"][0]["pairs"]}
+    listed = {
+        frozenset(re.match(r"On quiz, (org-m\d+) .*?(org-m\d+)", text).groups())  # type: ignore[union-attr]
+        for text in few["statements"]
+        if re.match(r"On quiz, org-m\d+ ", text)
+    }
+    assert len(listed) == TOLD and kept == listed | neighbours and len(neighbours) == 24
+    assert {frozenset((each["a"], each["b"])) for each in row["between"]} == kept
+    for name in ("tests", "intervals", "standings", "envelope"):
+        assert row[name] == all_of_it[name]
+    for scope, whole in zip(row["scopes"], all_of_it["scopes"], strict=True):
+        held = [each for each in whole["pairs"] if frozenset((each["a"], each["b"])) in kept]
+        assert scope == {**whole, "pairs": held}
+    rest = "certificate.json has the tests and the gap of every pair, and that of neighbours in the order of"
+    assert any(rest in text for text in few["statements"])
+    pages = [(folder / "report.html").read_text() for folder in (many, tmp_path)]
+    assert rest in pages[1] and "too." not in pages[1].split(rest)[1][:200]
+    deck = json.loads((tmp_path / "gridcard.json").read_text())
+    assert deck["certificate"] == digest_bytes((tmp_path / "certificate.json").read_bytes())
+
+
+def test_pairs_in_all_configurations_are_counted_where_there_are_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compared, "MOST_PAIRS", 5)
+    monkeypatch.setattr(compared, "MOST_COMPARED", 6)
+    rng = random.Random(4)
+    for framings in (1, 2):
+        log = table(tmp_path / f"{framings}.csv", rng, models=4, framings=framings, items=12, step=0.1)
+        report = studies.certify([log], axes=["framing"], unit="family")
+        expected = (
+            ()
+            if framings == 1
+            else (
+                "quiz: 6 pairs of models in 2 configurations; such reports test up to 5 pairs, or 6 in all "
+                "configurations together",
+            )
+        )
+        assert report.left_out == expected
 
 
 def test_what_a_study_cannot_have_is_named_and_the_rest_is_reported(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Gaffke's test against what it comes to in closed form, against its definition by simulation, and as p of
 margins."""
 
+import math
 from itertools import product
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, multinomial
 
 from gridc.statistics import margins
-from gridc.statistics.bounded_means import mean_above_zero
+from gridc.statistics.bounded_means import lower_limit, mean_above_zero, share_above
 from gridc.statistics.case_totals import CaseTable
 
 
@@ -28,6 +29,31 @@ def test_zeros_and_ones_are_clopper_and_pearsons(n: int, ones: int, bound: float
     assert mean_above_zero(values, -bound) == pytest.approx(
         float(beta.cdf(bound, ones, n - ones + 1)), rel=1e-9
     )
+
+
+@pytest.mark.parametrize(
+    ("n", "gain"), [(3, 1e-6), (40, 1.0), (900, 0.9), (3000, 0.001), (3880, 0.0443), (20_000, 0.002)]
+)
+def test_a_power_has_twelve_digits_in_any_tail(n: int, gain: float) -> None:
+    """Many equal values beside one that is far away make an integrand that turns fast and vanishes late."""
+    p = mean_above_zero(np.full(n, gain), -1.0)
+    assert p == pytest.approx(max(math.exp(-n * math.log1p(gain)), 1e-300), rel=5e-12)
+
+
+@pytest.mark.parametrize("n", [1, 4, 25, 300, 5000])
+def test_shares_of_zeros_and_ones_have_twelve_digits_in_any_tail(n: int) -> None:
+    for ones, share in product({0, 1, n // 2, n - 1, n}, (0.001, 0.3, 0.5, 0.9)):
+        expected = float(beta.cdf(share, ones, n - ones + 1)) if ones else 1.0
+        found = share_above(np.repeat([1.0, 0.0], [ones, n - ones]), np.ones(n), share)
+        assert found == pytest.approx(max(expected, 1e-300), rel=5e-12)
+
+
+@pytest.mark.parametrize("n", [2, 9, 60, 805])
+def test_a_limit_is_where_the_test_is_at_its_level(n: int) -> None:
+    random = np.random.default_rng(n)
+    for values, level in product((random.random(n), random.beta(0.1, 0.3, n), np.ones(n)), (0.9, 0.999)):
+        limit = lower_limit(values, np.ones(n), level)
+        assert share_above(values, np.ones(n), limit) == pytest.approx((1 - level) / 2, rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 40])

@@ -182,3 +182,26 @@ def test_three_units_that_go_against_it_are_enough_and_so_is_all_that_a_unit_can
     alone, held = checked([1] * 40 + [-1] * 2, 8)
     assert alone < 0.002 < held
     assert checked([1] * 24, 1)[0] == checked([1] * 24, 1)[1]
+
+
+@pytest.mark.parametrize("number", [499, 20_000])
+def test_a_single_contrast_has_the_p_of_the_search(number: int) -> None:
+    random, one, alone = np.random.default_rng(number), np.eye(1, dtype=np.int64), 0
+    for units in (2, 12, 60, 400, 900):
+        for drawn in (
+            random.normal(0.1, 1, units),
+            random.choice([-1.0, 0.0, 1.0], units),
+            random.beta(0.1, 0.1, units) - random.beta(0.1, 0.1, units),
+            np.where(random.random(units) < 0.1, 1.0, -random.random(units) / 10),
+            np.zeros(units),
+        ):
+            differences = np.round(10_000 * drawn).astype(np.int64)[None]
+            signs = sign_flips.flips(units, number, units)
+            sums = sign_flips.flipped_sums(differences, signs)
+            found = sign_flips.of_one_contrast(differences[0], sums[0], np.ascontiguousarray(signs.T))
+            if found is not None:
+                searched = sign_flips.max_t_alone(differences, one, signs)
+                for name in ("plus", "minus", "plus_alone", "minus_alone"):
+                    assert getattr(found, name) == getattr(searched, name)
+                alone += differences.any()
+    assert alone >= 8, "of hundreds of units it is found without the cubes of most flips"

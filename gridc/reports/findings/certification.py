@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import combinations, compress, islice, repeat
+from itertools import combinations, islice, repeat
 from math import ceil
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridc.reports.findings.scores import Outcomes
+from gridc.reports.findings.scores import Outcomes, sum_units
 from gridc.schema.base import ALPHA
 from gridc.schema.rows import (
     CarrierRow,
@@ -108,11 +108,19 @@ class PairEvidence:
     def differences(self) -> Whole:
         return self._weighted(self._of(designated=False))
 
+    def forget(self) -> None:
+        """Let go of the differences, which are made again where somebody asks: all pairs have many."""
+        self.__dict__.pop("differences", None)
+
     def flippable(self, at: Whole | slice) -> Whole:
         """The differences of these configurations that joint flips take: 0 where an outcome is credited,
         because the worst case of one direction is not that of the other."""
         taken: Whole = self.differences[at] * self.whole[at, None]
         return taken
+
+    def earned(self, model: str) -> Whole:
+        """What units earned of which `differences` are the difference, (configurations, units)."""
+        return self._weighted(sum_units(self.outcomes.points(model, False), self.outcomes.units))
 
     def _weighted(self, differences: Whole) -> Whole:
         weights = np.lcm.reduce(self.outcomes.replicates, initial=1) // self.outcomes.replicates
@@ -289,14 +297,23 @@ class Contrasts:
 @dataclass(frozen=True, eq=False)
 class JointFlips:
     """Some pairs of a benchmark under joint flips of their units by `signs`, (units, flips). What is summed
-    of all of them is summed in one product of matrices."""
+    of all of them is summed in one product of matrices. `of_models` has the sums of what each model earned,
+    where these are held."""
 
     pairs: Sequence[PairEvidence]
     signs: sign_flips.Signs
+    of_models: Mapping[str, Floats] | None = None
+    by_flip: sign_flips.Signs | None = None
 
     @cached_property
     def sums(self) -> Floats:
         """Of every configuration, (pairs, configurations, flips)."""
+        if self.of_models is not None:
+            # Of whole numbers, so that the difference of two sums is the sum of the differences.
+            sums = np.array([self.of_models[pair.a] - self.of_models[pair.b] for pair in self.pairs])
+            for own, pair in zip(sums, self.pairs, strict=True):
+                own[~pair.measured] = 0.0
+            return sums
         rows = np.concatenate([pair.differences for pair in self.pairs])
         return sign_flips.flipped_sums(rows, self.signs).reshape(len(self.pairs), -1, self.signs.shape[1])
 
@@ -305,25 +322,39 @@ class JointFlips:
         axes. A name pays for both directions and for the `members` pairs of its family. Of a part that was
         chosen after the data only what single configurations of the full envelope imply."""
         able = [_can_support(pair) for pair in self.pairs]
+        alone = [
+            self._of_one(pair, sums, contrasts) if tested else None
+            for pair, sums, tested in zip(self.pairs, self.sums, able, strict=True)
+        ]
         rows = [
             sign_flips.cubes(pair.flippable(contrasts.searched), contrasts.groups)
-            for pair in compress(self.pairs, able)
+            for pair, tested, known in zip(self.pairs, able, alone, strict=True)
+            if tested and known is None
         ]
         cubes = iter(
             sign_flips.flipped(np.concatenate(rows), self.signs).reshape(len(rows), -1, self.signs.shape[1])
             if rows
             else ()
         )
-        for pair, sums, tested in zip(self.pairs, self.sums, able, strict=True):
+        for pair, sums, tested, known in zip(self.pairs, self.sums, able, alone, strict=True):
             if not tested:
                 yield Weight(NOTHING, NOTHING)
                 continue
-            differences, groups = pair.flippable(contrasts.searched), contrasts.groups
-            own_sums = sums[contrasts.searched] * pair.whole[contrasts.searched, None]
-            found = sign_flips.max_t(differences, own_sums, groups, next(cubes))
+            differences, groups, found = pair.flippable(contrasts.searched), contrasts.groups, known
+            if found is None:
+                own_sums = sums[contrasts.searched] * pair.whole[contrasts.searched, None]
+                found = sign_flips.max_t(differences, own_sums, groups, next(cubes))
             yield _supported(
                 pair, contrasts, sign_flips.where_seen(found, differences, groups, pair.span), members, alpha
             )
+
+    def _of_one(self, pair: PairEvidence, sums: Floats, contrasts: Contrasts) -> sign_flips.MaxT | None:
+        """What flips find of a pair where one configuration is all that is searched."""
+        at = contrasts.searched
+        differences, own_sums = pair.flippable(at), sums[at] * pair.whole[at, None]
+        if self.by_flip is None or contrasts.groups.shape != (1, 1):
+            return None
+        return sign_flips.of_one_contrast(differences[0], own_sums[0], self.by_flip)
 
     def identical(self, at: Whole) -> Iterator[sign_flips.IdenticalModels]:
         """The reference beside the observed rho_flip of these configurations, of each pair."""
@@ -378,10 +409,20 @@ def _in_blocks(
     pairs: Sequence[PairEvidence], signs: sign_flips.Signs, contrasts: Iterable[Contrasts]
 ) -> Iterator[JointFlips]:
     """The pairs of a benchmark, as many at once as `HELD` bytes hold the flipped rows of."""
-    rows = len(pairs[0].outcomes.configurations) + max(len(each.groups) for each in contrasts)
+    configurations = len(pairs[0].outcomes.configurations)
+    rows = configurations + max(len(each.groups) for each in contrasts)
     size = max(1, HELD // (8 * signs.shape[1] * rows))
+    models = {name: pair for pair in pairs for name in (pair.a, pair.b)}
+    of_models = None
+    if len(models) < len(pairs) and len(models) * configurations <= HELD // (8 * signs.shape[1]):
+        earned = np.concatenate([pair.earned(name) for name, pair in models.items()])
+        sums = sign_flips.flipped_sums(earned, signs).reshape(len(models), -1, signs.shape[1])
+        of_models = dict(zip(models, sums, strict=True))
+    by_flip = (
+        np.ascontiguousarray(signs.T) if any(each.groups.shape == (1, 1) for each in contrasts) else None
+    )
     for at in range(0, len(pairs), size):
-        yield JointFlips(pairs[at : at + size], signs)
+        yield JointFlips(pairs[at : at + size], signs, of_models, by_flip)
 
 
 def p_digits(p: Floats) -> Floats:
@@ -499,6 +540,8 @@ def claim_evidence(
                     raw[region, pair.a, pair.b] = weights
                     if region.family != "hypotheses":
                         members[region.family].append(_Member(region, key, weights, same))
+            for pair in flipped.pairs:
+                pair.forget()
     rows = {}
     for family, inside in members.items():
         exact_kinds: list[Test] = [pairs[family_member.key].tests.kind for family_member in inside]
@@ -527,6 +570,7 @@ def claim_evidence(
             rows[member.region.benchmark, member.region.configurations, a, b] = _row(
                 pairs[member.key], member, family, proof, hint, alpha, alpha / paid
             )
+            pairs[member.key].forget()
     return ClaimEvidence(rows, _orderings(outcomes, pairs, alpha, final), _tests(outcomes, pairs, names), raw)
 
 
@@ -557,8 +601,12 @@ def _evidence_of_pairs(outcomes: Mapping[str, Outcomes]) -> dict[PairKey, PairEv
 def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> AdjustedPValues:
     """Holm at alpha / 2 in each direction over the configurations of all pairs, as adjusted p-values."""
     sides: list[dict[PairKey, Floats]] = []
+    tests = []
+    for pair in pairs.values():
+        tests.append(pair.tests)
+        pair.forget()
     for side in ("plus", "minus"):
-        values = [getattr(pair.tests, side).tolist() for pair in pairs.values()]
+        values = [getattr(own, side).tolist() for own in tests]
         adjusted = iter(holm([p for row in values for p in row]))
         halves = [
             p_digits(np.minimum(1.0, 2 * np.array(list(islice(adjusted, len(value)))))) for value in values

@@ -582,7 +582,9 @@ def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitInterval
         by_configuration = {
             outcomes.configurations[place]: _gap(pair, [place], by_unit, by_item) for place in at
         }
-        mean = _gap(pair, at, by_unit, by_item)
+        # Over one configuration the mean is the gap there.
+        only = by_configuration[outcomes.configurations[at[0]]]
+        mean = only if len(at) == 1 else _gap(pair, at, by_unit, by_item)
         rows.append(PairGapsRow(a=one, b=other, mean=mean, by_configuration=by_configuration))
     return UnitIntervals(unit, by_unit.count, digits(by_unit.effective), LEVEL, scores, on_units, tuple(rows))
 

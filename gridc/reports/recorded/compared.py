@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridc.numbers import counted
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.scores import Outcomes, units_of
 from gridc.reports.findings.standings import most_compared
@@ -24,6 +25,8 @@ counts as a whole number of parts of so many."""
 
 MOST_PAIRS = 5_000
 """Pairs of models of a benchmark up to which the reports of a study are made: they test every one."""
+MOST_COMPARED = 50_000
+"""Pairs x configurations up to which they are made of more pairs: 220 models in one or two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,8 +251,10 @@ def in_a_study(parts: Sequence[ComparedCells]) -> tuple[list[ComparedCells], tup
         name, cells = part.name, part.in_study.values()
         pairs = len(part.models) * (len(part.models) - 1) // 2
         often = {(cell.configuration, cell.repetitions) for cell in cells}
-        if pairs > MOST_PAIRS:
-            reasons.append(f"{name}: {pairs:,} pairs of models, and such reports test up to {MOST_PAIRS:,}")
+        if pairs > MOST_PAIRS and pairs * len(part.configurations) > MOST_COMPARED:
+            over = counted(len(part.configurations), "configuration")
+            most = f"{MOST_PAIRS:,} pairs, or {MOST_COMPARED:,} in all configurations together"
+            reasons.append(f"{name}: {pairs:,} pairs of models in {over}; such reports test up to {most}")
         elif not part.models:
             reasons += [f"{name}: {why}" for why in [*part.others.values()][:1]]
         elif any(len(np.unique(cell.outcomes.trials[cell.held])) > 1 for cell in cells):

@@ -509,6 +509,7 @@ UNFINISHED = {
     "make bench-gate": "takes minutes",
     "make bench-units": "takes minutes",
     "make bench-logs": "takes minutes",
+    "make bench-leaderboards": "takes minutes",
     "make docs": "takes minutes",
     "pip install gridc": "needs a network",
 }

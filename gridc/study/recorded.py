@@ -115,6 +115,12 @@ class LogReport:
         benchmarks = list(dict.fromkeys(part.benchmark for part in self._parts))
         notes = [f"not in these reports: {what}" for what in self.left_out]
         notes += [f"{part.name} is compared apart from {part.apart}" for part in self._parts if part.apart]
+        printed, groups = self.certificate.printed, self.certificate.groups
+        notes += [
+            *words.printed_lines(printed),
+            *map(words.group_sentence, groups),
+            *words.group_lines(groups),
+        ]
         runs = recorded_runs(self._logs, benchmarks, notes)
         about = {
             "id": "logs",

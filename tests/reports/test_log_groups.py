@@ -137,6 +137,24 @@ def test_the_page_and_the_documents_have_the_groups(tmp_path: Path) -> None:
     assert [one["group"] for one in document["groups"]] == ["all", "exact"]
 
 
+def test_the_study_has_the_same_mean_over_benchmarks(tmp_path: Path) -> None:
+    """Documents of two tasks are numbered alike, and yet are two units."""
+    for model in ("a", "b"):
+        written(tmp_path / "logs" / model, drawn(ord(model)), model=model)
+    (tmp_path / "logs" / "b" / "samples_law_t.jsonl").unlink()
+    gridc.certify(tmp_path / "logs").write(tmp_path / "out")
+    certificate = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    known = rows(tmp_path / "logs")
+    stated = {row["id"]: row for row in certificate["statistics"]}
+    assert {name: row["kind"] for name, row in stated.items()} == dict.fromkeys(BELOW, "macro_mean")
+    for name, model in (("all", "a"), ("exact", "a"), ("exact", "b")):
+        (value,) = stated[name]["models"][model].values()
+        assert value["value"] == pytest.approx(known[name, model].macro)
+        assert value["interval"] == pytest.approx(known[name, model].macro_interval)
+    (value,) = stated["all"]["models"]["b"].values()
+    assert value["value"] is None and "law" in value["note"]
+
+
 def grouped(path: Path, group: str = "all", other: str = "all") -> Path:
     lines = [
         f"{model},{benchmark},{n},{group if model == 'a' else other},{(n + len(model)) % 2}"

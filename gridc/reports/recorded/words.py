@@ -112,6 +112,14 @@ def group_lines(rows: Sequence[LogGroupRow]) -> Iterator[str]:
         yield f"{group} of {of} lacks {counted(len(missing), 'task')}: {'; '.join(missing[:FEW])}{more}"
 
 
+def group_sentences(rows: Sequence[LogGroupRow]) -> Iterator[str]:
+    """The groups of the first models, and what groups lack."""
+    yield from map(group_sentence, rows[:FEW])
+    if len(rows) > FEW:
+        yield f"{len(rows) - FEW:,} more means of a group: logs.json has all"
+    yield from group_lines(rows)
+
+
 def group_sentence(row: LogGroupRow) -> str:
     """`m, mmlu: 0.512 [0.504, 0.520] over 14,042 items, ...`."""
     where = ", ".join([row.model, row.group, *_configuration(row.configuration)])

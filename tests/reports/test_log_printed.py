@@ -105,9 +105,15 @@ def test_an_aggregation_that_is_no_mean(tmp_path: Path) -> None:
 
 
 def test_a_score_without_items_is_counted(tmp_path: Path) -> None:
-    log = harness(tmp_path / "a", "m", {"quiz": [Doc(f"question {n}", float(n % 2)) for n in range(10)]})
+    docs = [Doc(f"question {n}", float(n % 2)) for n in range(10)]
+    log = harness(tmp_path / "a", "m", {"quiz": docs, "test": docs})
+    (log / "samples_test_t.jsonl").unlink()
+    assert said(log) == [
+        "what the packages print agrees with the items in 2 of 2 numbers",
+        "2 printed numbers cannot be compared, because the logs have no items there",
+    ]
     (log / "samples_quiz_t.jsonl").unlink()
-    assert said(log) == ["2 printed numbers cannot be compared, because the logs have no items of it"]
+    assert said(log) == [] and printed(log).without_items == 4
 
 
 def test_a_table_prints_nothing(tmp_path: Path) -> None:

@@ -147,6 +147,22 @@ def test_answers_that_may_well_be_equal_are_not_said(
     assert warned(tmp_path / "log", "the same answers") == []
 
 
+def test_choices_that_two_configurations_share_are_not_said(tmp_path: Path) -> None:
+    """The likeliest of given texts is none that the model wrote."""
+    for shots in (0, 5):
+        log = sampled(tmp_path / "log" / str(shots), shots / 10, texts(1))
+        path = log / "samples_quiz_t.jsonl"
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            (text,) = line["resps"][0]
+            likely = [[[str(-number), "False"]] for number in range(2)]
+            asked = {f"gen_args_{n}": {"arg_0": "?", "arg_1": f"{text} {n}"} for n in range(2)}
+            line |= {"resps": likely, "filtered_resps": likely, "arguments": asked}
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert len(rows(tmp_path / "log")[0].configurations) == 2
+    assert warned(tmp_path / "log", "the same answers") == []
+
+
 def repeated(path: Path, items: int, epochs: int, same: bool) -> Path:
     samples = [
         sample(item, ["I", "C"][item % 2], epoch + 1, text=f"answer {item}, {0 if same else epoch}")

@@ -250,6 +250,7 @@ def _answer(number: int, row: Mapping[str, Any], readings: tuple[str, ...]) -> L
         prompt=_text(response.get("input")) or _text(doc["query"]),
         answer=_answer_text(response, choices),
         question=partial(_question, doc, choices, gold),
+        chosen=not response.get("text"),
     )
 
 

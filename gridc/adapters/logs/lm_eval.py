@@ -321,6 +321,7 @@ def _answer(row: Mapping[str, Any]) -> LogAnswer:
         question=partial(_question, row),
         fields=row["doc"] if isinstance(row["doc"], Mapping) else None,
         heard=_heard(row["resps"]),
+        chosen=bool(row["resps"]) and isinstance(row["resps"][0][0], list),
     )
 
 

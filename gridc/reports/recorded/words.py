@@ -54,9 +54,9 @@ def printed_lines(printed: LogPrinted) -> Iterator[str]:
     yield from map(printed_sentence, printed.differences[:FEW])
     if (more := len(printed.differences) - FEW) > 0:
         yield f"{counted(more, 'more difference')}: logs.json and --json have all"
-    if printed.without_items:
+    if printed.compared and printed.without_items:
         what = counted(printed.without_items, "printed number")
-        yield f"{what} cannot be compared, because the logs have no items of it"
+        yield f"{what} cannot be compared, because the logs have no items there"
 
 
 def printed_sentence(row: LogPrintedRow) -> str:

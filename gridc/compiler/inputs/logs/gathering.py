@@ -154,9 +154,9 @@ def _units_an_item(units: Sequence[str], numbers: Sequence[int]) -> float:
 @dataclass(frozen=True, slots=True, eq=False)
 class LogColumn:
     """The answers of a run under one reading, (N,): number of the item, repetition, state by its place in
-    `STATES`, score (NaN: none), and a hash of the text that holds within this process (0: no text); and the
-    digests of the prompts, one after the other. `logged` has the scores that the log gives to answers that
-    failed too. `ungraded` counts the answers to which a judge gave no grade."""
+    `STATES`, score (NaN: none), and a hash of the model's own text that holds within this process (0: none);
+    and the digests of the prompts, one after the other. `logged` has the scores that the log gives to answers
+    that failed too. `ungraded` counts the answers to which a judge gave no grade."""
 
     item: Whole
     epoch: Whole
@@ -177,8 +177,8 @@ class LogColumn:
 class GatheredRun:
     """A run and its answers by reading; no column where the log has no items. `texts` is a hash of every
     answer's text with what is asked, whatever their order and within this process; None without any.
-    `length` is the mean number of their characters, and `heard` says of items with several texts under one
-    score how they are."""
+    `length` is the mean number of characters that the model wrote, and `heard` says of items with several
+    texts under one score how they are."""
 
     run: LogRun
     columns: Mapping[str, LogColumn]
@@ -261,7 +261,7 @@ def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
             _append(column, run, answer, number, reading, score, prompt)
         heard.add(answer.heard)
         if answer.answer is not None:
-            counted, length = counted + 1, length + len(answer.answer)
+            counted, length = counted + 1, length + (0 if answer.chosen else len(answer.answer))
             texts += hash((answer.content or answer.id, answer.epoch, answer.answer))
     for reading, column in columns.items():
         if run.finished is not False and run.expected is not None and len(column.item) != run.expected:
@@ -330,7 +330,7 @@ def _append(
     column.state.append(STATE_CODES[state])
     column.score.append(NAN if score is None else score)
     column.prompts += prompt
-    column.text.append(0 if answer.answer is None else hash(answer.answer))
+    column.text.append(0 if answer.answer is None or answer.chosen else hash(answer.answer))
 
 
 def _number(answer: LogAnswer, package: str, items: LogItems, here: dict[int, str]) -> int:

@@ -92,8 +92,9 @@ class LogAnswer(NamedTuple):
     ended, and the texts where the log has them. `unit` is what the item was made from, where the log says;
     `question` gives what is asked as every package would have it; `unread` names those of several readings
     that read nothing in an answer that is there, and `ungraded` those of a judge that gave no grade. `heard`
-    are all texts where the log has several under one score. `fields` are the item's own, of which the author
-    may name one as its unit."""
+    are all texts where the log has several under one score, and `chosen` says that the answer is one of the
+    texts that the model compared, and not its own. `fields` are the item's own, of which the author may name
+    one as its unit."""
 
     id: str
     content: bytes | None
@@ -108,6 +109,7 @@ class LogAnswer(NamedTuple):
     fields: Mapping[str, Any] | None = None
     ungraded: Collection[str] = ()
     heard: Sequence[str] = ()
+    chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,9 +77,9 @@ def test_tasks_that_are_not_there_are_named(tmp_path: Path) -> None:
     scores = drawn()
     del scores["law"]
     log = written(tmp_path / "a", scores)
-    assert rows(log)["all", "m"].missing == ("law: no log has it here",)
+    assert rows(log)["all", "m"].missing == ("law: no log has it",)
     done = command("certify", "--from", str(log), cwd=tmp_path)
-    assert "all of m lacks 1 task: law: no log has it here" in done.stdout
+    assert "all of m lacks 1 task: law: no log has it" in done.stdout
     assert "3 of 4" in done.stdout
 
 
@@ -153,6 +153,16 @@ def test_the_study_has_the_same_mean_over_benchmarks(tmp_path: Path) -> None:
         assert value["interval"] == pytest.approx(known[name, model].macro_interval)
     (value,) = stated["all"]["models"]["b"].values()
     assert value["value"] is None and "law" in value["note"]
+
+
+def test_tasks_that_were_made_one_benchmark_are_configurations(tmp_path: Path) -> None:
+    log = written(tmp_path / "a", drawn())
+    groups = gridc.certify(log, benchmarks={"exact": ["math", "physics"]}).certificate.groups
+    found = {(row.configuration, row.missing) for row in groups if row.group == "exact"}
+    assert found == {
+        ("task=math", ("physics: another configuration has it",)),
+        ("task=physics", ("math: another configuration has it",)),
+    }
 
 
 def grouped(path: Path, group: str = "all", other: str = "all") -> Path:

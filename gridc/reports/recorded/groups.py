@@ -1,7 +1,7 @@
 """Groups of benchmarks in logs -> one number for each model: the mean over items, and over benchmarks."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,12 +46,19 @@ def groups_of(benchmarks: Sequence[RecordedBenchmark]) -> Groups:
 def group_rows(groups: Groups) -> Iterator[LogGroupRow]:
     """The groups with most tasks first."""
     sizes = {name: max(len(one.group.tasks) for one in members) for (name, *_), members in groups.items()}
+    tasks: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for (name, model, _), members in groups.items():
+        tasks[name, model] |= {member.task for member in members}
     for name, model, configuration in sorted(groups, key=lambda key: (-sizes[key[0]], key[0])):
-        yield _row(name, model, configuration, groups[name, model, configuration])
+        members = groups[name, model, configuration]
+        yield _row(name, model, configuration, members, tasks[name, model])
 
 
-def _row(name: str, model: str, configuration: str, members: Sequence[GroupMember]) -> LogGroupRow:
-    """Of the members that count under one reading, the one that most of them have, in one direction."""
+def _row(
+    name: str, model: str, configuration: str, members: Sequence[GroupMember], tasks: Collection[str]
+) -> LogGroupRow:
+    """Of the members that count under one reading, the one that most of them have, in one direction. `tasks`
+    are those that the model has in any configuration."""
     reading = Counter(member.run.reading for member in members).most_common(1)[0][0]
     lower = Counter(member.benchmark.lower for member in members).most_common(1)[0][0]
     counting, missing = [], {}
@@ -63,7 +70,9 @@ def _row(name: str, model: str, configuration: str, members: Sequence[GroupMembe
             missing[member.task] = why
     there = {member.task for member in members}
     listed = dict.fromkeys(task for member in members for task in member.group.tasks)
-    missing |= dict.fromkeys((task for task in listed if task not in there), "no log has it here")
+    for task in listed:
+        if task not in there:
+            missing[task] = "another configuration has it" if task in tasks else "no log has it"
     printed = next((one for one in (member.group.printed.get(reading) for member in members) if one), None)
     micro, macro, ends, macro_ends, items = _means(counting)
     stated = None if printed is None else printed.value

@@ -188,8 +188,8 @@ def _taken_back(benchmark: Benchmark, as_read: Mapping[Any, Json], weighed: Mapp
 
 
 def statistic(row: Json, study: Study, benchmarks: Mapping[str, Benchmark]) -> Json:
-    """Means of means and spreads, of benchmarks with the same configurations and no item in common. Of other kinds
-    tests/e2e/test_designs.py knows the values, and test_stated.py the limits."""
+    """Means of means and spreads, of benchmarks that share their configurations, and of several no item. Of
+    the other kinds tests/e2e/test_designs.py knows the values, and test_stated.py the limits."""
     stated = row.get("benchmark") or list(benchmarks)
     named = [stated] if isinstance(stated, str) else list(stated)
     models: dict[str, Json] = {model: {} for model in benchmarks[named[0]].models}

@@ -212,7 +212,8 @@ def _printed_scores(results: Mapping[str, Any], failed_by: str) -> Iterator[tupl
 def _error(metrics: Mapping[str, Any]) -> tuple[float | None, str]:
     """The standard error that is printed, and how it is made where it is none of independent samples."""
     if "stderr" in metrics:
-        cluster = (metrics["stderr"].get("params") or {}).get("cluster")
+        stated = metrics["stderr"]  # whose `params` were `options` before
+        cluster = (stated.get("params") or stated.get("options") or {}).get("cluster")
         how = f"samples of one `{cluster}` are a cluster there (`--unit {cluster}` here)" if cluster else ""
         return _value(metrics["stderr"].get("value")), how
     drawn = metrics.get("bootstrap_stderr") or {}

@@ -181,6 +181,28 @@ def test_a_standard_error_of_answers_instead_of_items(tmp_path: Path) -> None:
     assert line.endswith("it takes 30 answers to 6 items as independent")
 
 
+@pytest.mark.parametrize(
+    ("method", "cause"), [("analytic", "it would fit 20 items"), ("jackknife", "its method is `jackknife`")]
+)
+def test_a_standard_error_of_every_eval_ever(method: str, cause: str, tmp_path: Path) -> None:
+    ids = {"evaluation_id": "e", "model_id": "m", "evaluation_name": "b"}
+    rows = [
+        {**ids, "schema_version": "0.3.0", "sample_id": str(n), "input": {"raw": f"q{n}", "reference": ["x"]},
+         "output": {"raw": "x"}, "evaluation": {"score": float(n % 2), "is_correct": n % 2 == 1}}
+        for n in range(10)
+    ]  # fmt: skip
+    (tmp_path / "u_samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    error = stdev(n % 2 for n in range(10)) / 20**0.5
+    details = {"score": 0.5, "uncertainty": {"standard_error": {"value": error, "method": method}}}
+    aggregate = {
+        "schema_version": "0.3.0", "evaluation_id": "e", "model_info": {"id": "m", "name": "m"},
+        "evaluation_results": [{"evaluation_name": "b", "score_details": details}],
+    }  # fmt: skip
+    (tmp_path / "u.json").write_text(json.dumps(aggregate))
+    (_, line) = said(tmp_path)
+    assert cause in line
+
+
 def test_every_reader_is_told(tmp_path: Path) -> None:
     log = failing(tmp_path / "a.json", 0.8, scored=True, score_on_error=True)
     done = command("certify", "--from", str(log), "--out", "out", cwd=tmp_path)

@@ -112,6 +112,13 @@ def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
         click.echo()
         for statement in report.study.statements:
             click.echo(terminal.bullet(statement))
+    for line in words.printed_lines(document.printed) if report.study is None else ():
+        click.echo(terminal.visible(line))
+    if document.groups and report.study is None:
+        click.echo(f"\n{words.IN_GROUPS}")
+        _table(words.GROUPS, words.group_table(document.groups), words.SHOWN)
+        for line in words.group_lines(document.groups):
+            click.echo(terminal.visible(line))
     for row in () if report.study is not None else document.benchmarks:
         click.echo()
         heading, *remarks = words.benchmark_lines(row)

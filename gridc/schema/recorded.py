@@ -96,6 +96,57 @@ class LogPairRow(Part):
     witness_b: str | None
 
 
+class LogPrintedRow(Part):
+    """A number that a package prints of its own log, where the items give another one."""
+
+    benchmark: Annotated[str, Field(description="Or the group of benchmarks that a mean is of.")]
+    model: str
+    configuration: str
+    reading: str
+    what: Literal["score", "standard error", "mean of a group"]
+    package: str
+    printed: Rounded
+    items: Annotated[
+        Rounded | None,
+        Field(description="What the items give: of a standard error that of independent items."),
+    ]
+    cause: Annotated[str | None, Field(description="Why they differ; null where that is not known.")]
+
+
+class LogPrinted(Part):
+    """What packages print of the runs that have items, beside what these give."""
+
+    compared: Annotated[Count, Field(description="Numbers that are printed, of those with items.")]
+    agree: Count
+    without_items: Annotated[Count, Field(description="Numbers that are printed of what has no items.")]
+    differences: tuple[LogPrintedRow, ...]
+
+
+class LogGroupRow(Part):
+    """Benchmarks that a package puts together, as one number for a model in a configuration. What is missing
+    counts as it does in their scores."""
+
+    group: str
+    model: str
+    configuration: str
+    reading: str
+    micro: Annotated[Rounded | None, Field(description="The mean over items: each counts alike.")]
+    micro_interval: ScoreInterval
+    macro: Annotated[
+        Rounded | None, Field(description="The mean over benchmarks of their means: each counts alike.")
+    ]
+    macro_interval: ScoreInterval
+    items: Count
+    benchmarks: tuple[str, ...]
+    missing: Annotated[
+        tuple[str, ...], Field(description="Of the group's, those that are not in it, and why.")
+    ]
+    printed: Annotated[Rounded | None, Field(description="What the package prints.")]
+    printed_is: Annotated[
+        Literal["micro", "macro", "both"] | None, Field(description="Which of them that is; null for none.")
+    ]
+
+
 class LogBenchmarkRow(Part):
     """One benchmark in all logs. Every model that is compared has all configurations that are."""
 
@@ -141,4 +192,6 @@ class LogCertificate(Part):
     files: tuple[LogFileRow, ...]
     notes: tuple[str, ...]
     unknown: Annotated[tuple[str, ...], Field(description="What some log does not record.")]
+    groups: tuple[LogGroupRow, ...]
+    printed: LogPrinted
     benchmarks: tuple[LogBenchmarkRow, ...]

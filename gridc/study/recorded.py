@@ -115,6 +115,8 @@ class LogReport:
         benchmarks = list(dict.fromkeys(part.benchmark for part in self._parts))
         notes = [f"not in these reports: {what}" for what in self.left_out]
         notes += [f"{part.name} is compared apart from {part.apart}" for part in self._parts if part.apart]
+        printed, groups = self.certificate.printed, self.certificate.groups
+        notes += [*words.printed_lines(printed), *words.group_sentences(groups)]
         runs = recorded_runs(self._logs, benchmarks, notes)
         about = {
             "id": "logs",
@@ -136,7 +138,7 @@ class LogReport:
             from gridc.reports.files import file_texts
             from gridc.reports.recorded.as_study import as_study
 
-            study = as_study(runs, about, parts)
+            study = as_study(runs, about, parts, groups)
             with new_store(path) as draft:
                 study.record(draft, items)
                 return file_texts(study.find(draft))

@@ -190,14 +190,18 @@ def _taken_back(benchmark: Benchmark, as_read: Mapping[Any, Json], weighed: Mapp
 
 
 def statistic(row: Json, study: Study, benchmarks: Mapping[str, Benchmark]) -> Json:
-    """Means of means and spreads, of benchmarks that share their configurations. Of the other kinds
-    tests/e2e/test_designs.py knows the values, and test_stated.py the limits."""
-    named = [row["benchmark"]] if row.get("benchmark") else list(benchmarks)
+    """Means of means and spreads, of benchmarks that share their configurations, and of several no item. Of
+    the other kinds tests/e2e/test_designs.py knows the values, and test_stated.py the limits."""
+    stated = row.get("benchmark") or list(benchmarks)
+    named = [stated] if isinstance(stated, str) else list(stated)
     models: dict[str, Json] = {model: {} for model in benchmarks[named[0]].models}
     for model, configuration in benchmarks[named[0]].at:
         parts = [_scored(benchmarks[name], (model, configuration)) for name in named]
         if row["kind"] == "macro_mean":
-            value, interval = macro_mean([[(unit, 1.0, y) for unit, _, y in part] for part in parts])
+            shared = zip(named, parts, strict=True)
+            value, interval = macro_mean(
+                [[(f"{name} {unit}", 1.0, y) for unit, _, y in part] for name, part in shared]
+            )
         else:
             (part,) = parts
             value, interval = spreads(part)[row["kind"] == "spread_between"]

@@ -21,6 +21,7 @@ from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import find
 from gridc.runtime.store.store import Store
 from tests.e2e.test_corrected import answered, begin
+from tests.package_logs import Doc, harness
 from tests.recount.recount import differences, leaves, recount
 from tests.recount.studies import SHIPPED, corners, graded, refusals
 from tests.reports.test_log_study import table
@@ -308,6 +309,22 @@ def test_logs_of_another_package(name: str, tmp_path: Path) -> None:
     gridc.certify(log, axes=["framing"], unit="family").write(tmp_path / "out")
     document = json.loads((tmp_path / "out" / "certificate.json").read_text())
     assert document["benchmarks"][0]["standings"]["order"]
+    assert list(differences(document, again(document, tmp_path / "out" / "store.sqlite", tmp_path))) == []
+
+
+def test_groups_of_logs(tmp_path: Path) -> None:
+    """Tasks that number their documents alike, and share none."""
+    drawn = random.Random(3)
+    for model in ("m", "n", "o"):
+        tasks = {
+            task: [Doc(f"{task} {number}", float(drawn.random() < 0.6)) for number in range(size)]
+            for task, size in (("one", 20), ("two", 35), ("three", 12))
+        }
+        harness(tmp_path / "logs" / model, model, tasks, {"all": (list(tasks), None)})
+    gridc.certify(tmp_path / "logs").write(tmp_path / "out")
+    document = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    (row,) = document["statistics"]
+    assert row["id"] == "all" and row["models"]["m"]["the only one"]["interval"]
     assert list(differences(document, again(document, tmp_path / "out" / "store.sqlite", tmp_path))) == []
 
 

@@ -16,7 +16,7 @@ from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.scores import Outcomes, unit_intervals
 from gridc.reports.page import as_html
-from gridc.reports.recorded.document import score_limits
+from gridc.reports.recorded.cells import score_limits
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
 from gridc.statistics.unit_intervals import at_bound, change, gains_and_losses, share_limits

@@ -14,7 +14,7 @@ from gridc.reports.findings.changes import ScoreChange, changes, compare
 from gridc.reports.findings.components import many_levels
 from gridc.reports.findings.scores import cell_scores, unit_intervals
 from gridc.reports.findings.summaries import ERROR
-from gridc.reports.recorded.document import score_limits
+from gridc.reports.recorded.cells import score_limits
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.envelope import Direction

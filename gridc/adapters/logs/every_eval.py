@@ -28,6 +28,8 @@ AGGREGATE = frozenset(("schema_version", "evaluation_id", "evaluation_results"))
 ROWS = frozenset(("evaluation_id", "sample_id", "evaluation"))
 SHAPES: tuple[frozenset[str], ...] = (AGGREGATE, ROWS)
 log_reader(__name__, 40)
+PLAIN = "analytic"
+"""The method of a standard error of independent samples."""
 READING = "score"
 KNOWN = {state: state for state in STATES}
 UNKNOWN = (
@@ -119,7 +121,15 @@ def _readings(results: Sequence[tuple[Any, Mapping[str, Any]]]) -> list[str]:
 
 def _printed(result: Mapping[str, Any]) -> PrintedScore:
     details = result.get("score_details") or {}
-    return PrintedScore(_number(details.get("score")), (details.get("uncertainty") or {}).get("num_samples"))
+    spread = details.get("uncertainty") or {}
+    stated = spread.get("standard_error") or {}
+    method = stated.get("method") or PLAIN
+    return PrintedScore(
+        _number(details.get("score")),
+        spread.get("num_samples"),
+        error=_number(stated.get("value")),
+        error_how="" if method == PLAIN else f"its method is `{method}`",
+    )
 
 
 def _lower(readings: Sequence[str], results: Sequence[Mapping[str, Any]]) -> frozenset[str]:

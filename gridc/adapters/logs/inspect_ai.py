@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -44,6 +44,9 @@ NOT_DECODING = frozenset(
 )
 NOT_READ = frozenset({"invalid_response_format", "no_response"})
 """Reasons of a score that nothing was read for."""
+NO_GRADE = "Grade not found"
+"""How a judge's explanation begins where its reply has no grade; newer logs give the reason, and no score."""
+NO_GRADES = frozenset({"grader_failed"})
 LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_limit")
 """What ends a sample before its answer."""
 READS = frozenset({"pattern", "choice"})
@@ -103,13 +106,15 @@ def _run(
     asked = (made.get("dataset") or {}).get("sample_ids")
     status = header.get("status", "started")
     expected = results.get("total_samples") if status == "success" else None
-    printed = dict(_printed_scores(results, bool((made.get("config") or {}).get("score_on_error"))))
+    of_failed = _scores_failed(made)
+    printed = dict(_printed_scores(results, of_failed or ""))
     if count and expected is not None and expected != count:
         message = f"the header counts {expected:,} samples, and the file has {count:,}"
         raise log_error("GC674", message, file.path)
     version = (made.get("packages") or {}).get(PACKAGE, "unknown")
     seed = decoding.get("seed")
     scorers = printed or [scorer["name"] for scorer in made.get("scorers") or []]
+    readings = tuple(dict.fromkeys(name.partition(", ")[0] for name in scorers))
     return LogRun(
         path=file.path,
         package=PACKAGE,
@@ -118,8 +123,8 @@ def _run(
         model=made["model"],
         benchmark=made["task"],
         axes=_axes(made, plan, decoding, version),
-        readings=tuple(name for name in scorers if ", " not in name),
-        samples=(lambda: _answers(file, samples)) if count else None,
+        readings=readings,
+        samples=(lambda: _answers(file, samples, readings, of_failed)) if count else None,
         id=made.get("eval_id") or "",
         attempt_of=made.get("task_id") or "",
         begun=str(made.get("created") or ""),
@@ -167,50 +172,92 @@ def _scorer(stated: Mapping[str, Any]) -> list[Any]:
     return [stated.get("name"), stated.get("options"), stated.get("metrics")]
 
 
-def _printed_scores(results: Mapping[str, Any], of_errors: bool) -> Iterator[tuple[str, PrintedScore]]:
-    """By scorer; under a reducer other than the mean a score of its own, which no sample has. A score that is
-    `of_errors` too counts what failed, which has none here."""
+MEANS = ("accuracy", "mean")
+SPREADS = frozenset({"stderr", "bootstrap_stderr", "std", "var", "ci"})
+"""Metrics that say how sure another one is."""
+
+
+def _scores_failed(made: Mapping[str, Any]) -> str | None:
+    """Why samples that failed may have scores, which Inspect counts; None where they have none."""
+    if (made.get("config") or {}).get("score_on_error"):
+        return "`score_on_error`"
+    return "before another scorer failed" if len(made.get("scorers") or []) > 1 else None
+
+
+def _printed_scores(results: Mapping[str, Any], failed_by: str) -> Iterator[tuple[str, PrintedScore]]:
+    """By scorer; under a reducer other than the mean a score of its own, which no sample has."""
     for row in results.get("scores") or []:
         metrics = row.get("metrics") or {}
-        value = next((metrics[name]["value"] for name in ("accuracy", "mean") if name in metrics), None)
+        first = next((name for name in (*MEANS, *metrics) if name in metrics and name not in SPREADS), None)
         reducer = row.get("reducer")
-        mean = reducer in (None, "mean")
-        name = row["name"] if mean else f"{row['name']}, {reducer}"
-        yield name, PrintedScore(_value(value), row.get("scored_samples"), mean and not of_errors)
+        reduced = reducer not in (None, "mean")
+        how = f"what `{reducer}` makes of the epochs" if reduced else ""
+        if first not in MEANS and first is not None:
+            how = f"the metric `{first}`"
+        error, error_how = _error(metrics)
+        yield (
+            f"{row['name']}, {reducer}" if reduced else row["name"],
+            PrintedScore(
+                None if first is None else _value(metrics[first].get("value")),
+                row.get("scored_samples"),
+                mean=not how,
+                error=error,
+                how=how,
+                error_how=error_how,
+                failed_by=failed_by,
+            ),
+        )
 
 
-def _answers(file: LogFile, samples: Callable[[], Iterator[Any]]) -> Iterator[LogAnswer]:
+def _error(metrics: Mapping[str, Any]) -> tuple[float | None, str]:
+    """The standard error that is printed, and how it is made where it is none of independent samples."""
+    if "stderr" in metrics:
+        stated = metrics["stderr"]  # whose `params` were `options` before
+        cluster = (stated.get("params") or stated.get("options") or {}).get("cluster")
+        how = f"samples of one `{cluster}` are a cluster there (`--unit {cluster}` here)" if cluster else ""
+        return _value(metrics["stderr"].get("value")), how
+    drawn = metrics.get("bootstrap_stderr") or {}
+    return _value(drawn.get("value")), "it is of a bootstrap" if drawn else ""
+
+
+def _answers(
+    file: LogFile, samples: Callable[[], Iterator[Any]], readings: Sequence[str], of_failed: str | None
+) -> Iterator[LogAnswer]:
     for number, sample in enumerate(samples(), start=1):
         try:
-            yield _answer(sample)
+            yield _answer(sample, readings, of_failed)
         except (AttributeError, KeyError, TypeError) as error:
             message = f"sample {number}: {type(error).__name__} {error}"
             raise log_error("GC672", message, file.path) from None
 
 
-def _answer(sample: Mapping[str, Any]) -> LogAnswer:
+def _answer(sample: Mapping[str, Any], readings: Sequence[str], of_failed: str | None) -> LogAnswer:
+    """One that failed has no score under any reading but what Inspect may count of it."""
     held = sample.get("attachments") or {}
     asked, choices = _resolved(sample["input"], held), sample.get("choices")
     content = content_digest([_asked(asked), sample.get("target"), choices])
     given = sample.get("scores") or {}
     scores: dict[str, float | None] = {}
     unread: list[str] = []
+    ungraded: list[str] = []
     for name, score in given.items():
         value = score.get("value")
         parts = value if isinstance(value, dict) else {name: value}
         scores |= {part: _value(one) for part, one in parts.items()}
         unread += parts if _unread(name, score) else ()
+        ungraded += parts if _ungraded(score) else ()
     output = sample.get("output") or {}
     return LogAnswer(
         id=str(sample["id"]),
         content=content,
         epoch=int(sample.get("epoch", 1)) - 1,
-        scores={} if sample.get("error") else scores,
+        scores=(dict.fromkeys(readings) | (scores if of_failed else {})) if sample.get("error") else scores,
         state=_state(sample, scores, output),
         prompt=_prompt(sample.get("messages"), held),
         answer=_resolved(output.get("completion"), held) or None,
         question=partial(_question, asked, choices, sample.get("target")),
         unread=unread,
+        ungraded=ungraded,
         fields=sample.get("metadata"),
     )
 
@@ -243,6 +290,10 @@ def _unread(scorer: str, score: Mapping[str, Any]) -> bool:
     if score.get("reason"):
         return score["reason"] in NOT_READ
     return scorer in READS and not score.get("answer") and score.get("value") == "I"
+
+
+def _ungraded(score: Mapping[str, Any]) -> bool:
+    return score.get("reason") in NO_GRADES or str(score.get("explanation") or "").startswith(NO_GRADE)
 
 
 def _value(value: Any) -> float | None:

@@ -202,9 +202,11 @@ class _Task:
                 yield from (one for one, up in each.items() if up is False)
 
     def _printed(self) -> Iterator[tuple[str, PrintedScore]]:
-        for name, value in ((self.results.get("results") or {}).get(self.name) or {}).items():
+        stated = (self.results.get("results") or {}).get(self.name) or {}
+        for name, value in stated.items():
             if not name.endswith("_stderr"):
-                yield name, PrintedScore(_number(value), None, mean=name in MEANS)
+                error = _number(stated.get(f"{name}_stderr"))
+                yield name, PrintedScore(_number(value), None, mean=name in MEANS, error=error)
 
 
 def _version(general: Mapping[str, Any]) -> str | None:
@@ -248,6 +250,7 @@ def _answer(number: int, row: Mapping[str, Any], readings: tuple[str, ...]) -> L
         prompt=_text(response.get("input")) or _text(doc["query"]),
         answer=_answer_text(response, choices),
         question=partial(_question, doc, choices, gold),
+        chosen=not response.get("text"),
     )
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
@@ -11,6 +12,7 @@ from gridc.compiler.inputs.logs.files import LogFile, log_error
 from gridc.compiler.inputs.logs.records import (
     LogAnswer,
     LogAxis,
+    LogGroup,
     LogRun,
     PrintedScore,
     axis,
@@ -62,22 +64,46 @@ def belongs(file: LogFile) -> bool:
 
 
 def runs(file: LogFile) -> Iterator[LogRun]:
-    """A run for each task; a group of tasks, which has no items of its own, is left out."""
+    """A run for each task; a group of tasks, which has no items of its own, is said of each of them."""
     document = file.document
     results, configs = document["results"], document["configs"]
     stem = file.stem.partition("_")[2]
+    groups = list(_groups(document))
+    grouped = {task for group in groups for task in group.tasks if task in configs}
+    known = {group.name for group in groups if grouped.intersection(group.tasks)}
+    alone = [
+        f"the group {name}, of whose tasks it has none" for name in results if name not in {*configs, *known}
+    ]
     for task in results:
         if task in configs:
-            yield _run(file, document, task, file.sibling(f"samples_{task}_{stem}.jsonl"))
+            yield replace(
+                _run(file, document, task, file.sibling(f"samples_{task}_{stem}.jsonl")),
+                groups=[group for group in groups if task in group.tasks],
+                not_read=alone,
+            )
+
+
+def _groups(document: Mapping[str, Any]) -> Iterator[LogGroup]:
+    """The groups with all tasks below them: a group may be of groups."""
+    below, configs = document.get("group_subtasks") or {}, document["configs"]
+    for name in below:
+        tasks: dict[str, None] = {}
+        seen, waiting = {name}, [name]
+        while waiting:
+            for inner in below.get(waiting.pop(0)) or []:
+                if inner in below and inner not in configs:
+                    waiting += [] if inner in seen else [inner]
+                    seen.add(inner)
+                else:
+                    tasks[str(inner)] = None
+        if name not in configs and tasks:
+            stated = document["results"].get(name) or {}
+            yield LogGroup(name, tuple(tasks), _printed(stated, None, {}))
 
 
 def _run(file: LogFile, document: Mapping[str, Any], task: str, samples: LogFile | None) -> LogRun:
     config, made = document["configs"][task], document.get("config") or {}
-    printed = {
-        key: PrintedScore(_number(value), _effective(document, task), _is_mean(key, config))
-        for key, value in document["results"][task].items()
-        if "," in key and "_stderr," not in key
-    }
+    printed = _printed(document["results"][task], _effective(document, task), config)
     higher = (document.get("higher_is_better") or {}).get(task) or {}
     arguments = _arguments(made.get("model_args"))
     unknown = UNKNOWN if samples else (*UNKNOWN, "items (run with --log_samples)")
@@ -102,9 +128,29 @@ def _run(file: LogFile, document: Mapping[str, Any], task: str, samples: LogFile
         printed=printed,
         begun=_begun(file, document),
         expected=_effective(document, task),
-        remark=_limited(document, task),
+        remark="; ".join(filter(None, (_limited(document, task), _repeated(config)))) or None,
         unknown=unknown,
     )
+
+
+def _printed(
+    stated: Mapping[str, Any], items: int | None, config: Mapping[str, Any]
+) -> dict[str, PrintedScore]:
+    """By metric and filter."""
+    printed = {}
+    for key, value in stated.items():
+        if "," in key and "_stderr," not in key:
+            metric, _, name = key.partition(",")
+            how = _aggregation(metric, config)
+            printed[key] = PrintedScore(
+                _number(value),
+                items,
+                metric in MEANS and not how,
+                error=_number(stated.get(f"{metric}_stderr,{name}")),
+                how="" if not how else f"the aggregation `{how}`",
+                error_how="" if not how else f"it is of the aggregation `{how}`",
+            )
+    return printed
 
 
 def _begun(file: LogFile, document: Mapping[str, Any]) -> str:
@@ -117,10 +163,19 @@ MEANS = {"acc", "acc_norm", "exact_match"}
 """Metrics that are means of their samples, unless a task says otherwise."""
 
 
-def _is_mean(key: str, config: Mapping[str, Any]) -> bool:
-    name = key.partition(",")[0]
-    stated = [one for one in config.get("metric_list") or [] if one.get("metric") == name]
-    return name in MEANS and all(one.get("aggregation", "mean") == "mean" for one in stated)
+OF_ALL = frozenset(
+    ("f1", "mcc", "bleu", "chrf", "ter", "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte")
+)
+"""Metrics that are made of all samples together, unless a task says otherwise."""
+
+
+def _aggregation(metric: str, config: Mapping[str, Any]) -> str:
+    """What makes one score of a task's samples, where that is no mean of theirs."""
+    stated = [one for one in config.get("metric_list") or [] if one.get("metric") == metric]
+    made = next((str(one["aggregation"]) for one in stated if one.get("aggregation")), None)
+    if made is None:
+        return metric if metric in OF_ALL else ""
+    return "" if made == "mean" else made
 
 
 def _axes(
@@ -229,6 +284,15 @@ def _limited(document: Mapping[str, Any], task: str) -> str | None:
     return f"{task} has {there:,} documents, of which {asked:,} were asked"
 
 
+def _repeated(config: Mapping[str, Any]) -> str | None:
+    """Whether documents were asked several times under one score."""
+    times = config.get("repeats")
+    if not isinstance(times, int) or times < 2:
+        return None
+    of = "what its filters made of them" if config.get("filter_list") else "the first answer"
+    return f"its task asks each document {times:,} times (`repeats`); the score is of {of}, as of one answer"
+
+
 def _answers(samples: LogFile) -> Iterator[LogAnswer]:
     for line, row in samples.lines():
         try:
@@ -256,6 +320,8 @@ def _answer(row: Mapping[str, Any]) -> LogAnswer:
         answer=_answer_text(row["resps"], asked),
         question=partial(_question, row),
         fields=row["doc"] if isinstance(row["doc"], Mapping) else None,
+        heard=_heard(row["resps"]),
+        chosen=bool(row["resps"]) and isinstance(row["resps"][0][0], list),
     )
 
 
@@ -281,6 +347,12 @@ def _answer_text(responses: Any, asked: Any) -> str | None:
         return _text(first)
     best = max(range(len(responses)), key=lambda place: float(responses[place][0][0]))
     return _text(candidates[best].get("arg_1"))
+
+
+def _heard(responses: Any) -> list[str]:
+    """What was generated for the first request, of a task with `repeats` one text after the other."""
+    first = responses[0] if responses and isinstance(responses[0], list) else []
+    return [text for text in first if isinstance(text, str)]
 
 
 def _text(value: Any) -> str | None:

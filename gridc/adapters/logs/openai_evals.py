@@ -18,6 +18,8 @@ SHAPES: tuple[frozenset[str], ...] = (SPEC,)
 log_reader(__name__, 90)
 MATCH = "match"
 """The event of an eval that says itself what is correct; others log their metrics."""
+NO_CHOICE = "__invalid__"
+"""What a judge chose whose reply names no choice; it earns the least that a choice can."""
 UNKNOWN = ("what is asked: items match by id", "unreadable and cut off answers", "versions")
 NOT_ASKED = frozenset(("command", "completion_fns", "seed"))
 """Parts of the configuration of a run that do not shape what is asked."""
@@ -38,9 +40,11 @@ def _spec(file: LogFile) -> Mapping[str, Any]:
 
 @dataclass(slots=True)
 class _Sample:
-    """What the events of a sample say: its scores by reading, one after the other, and its texts."""
+    """What the events of a sample say: its scores by reading, one after the other, those that a judge gave
+    without a choice, by reading and place, and its texts."""
 
     scores: defaultdict[str, list[float | None]] = field(default_factory=lambda: defaultdict(list))
+    ungraded: set[tuple[str, int]] = field(default_factory=set)
     failed: bool = False
     prompt: str | None = None
     answers: list[str] = field(default_factory=list)
@@ -96,6 +100,8 @@ def _add(samples: dict[str, _Sample], event: Mapping[str, Any]) -> None:
         for name, value in data.items():
             if isinstance(value, int | float):
                 sample.scores[name].append(float(value) if math.isfinite(value) else None)
+                if data.get("choice") == NO_CHOICE:
+                    sample.ungraded.add((name, len(sample.scores[name]) - 1))
     elif kind == "error":
         sample.failed = True
     elif kind == "sampling":
@@ -134,4 +140,5 @@ def _answers(samples: Mapping[str, _Sample], readings: tuple[str, ...]) -> Itera
                 state=state,
                 prompt=sample.prompt,
                 answer=sample.answers[min(epoch, len(sample.answers) - 1)] if sample.answers else None,
+                ungraded=[name for name in readings if (name, epoch) in sample.ungraded],
             )

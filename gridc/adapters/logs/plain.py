@@ -30,6 +30,7 @@ from gridc.compiler.inputs.logs.files import (
 from gridc.compiler.inputs.logs.records import (
     WITHOUT_SCORE,
     LogAnswer,
+    LogGroup,
     LogRun,
     PrintedScore,
     axis,
@@ -45,6 +46,8 @@ PACKAGE = "table"
 NAMES: tuple[str, ...] = ("*.parquet",)
 SHAPES: tuple[frozenset[str], ...] = (NEEDED,)
 log_reader(__name__, 110)
+GROUP = "group"
+"""The column of what several benchmarks are put together as."""
 UNKNOWN = ("what no column says", "versions")
 
 
@@ -118,10 +121,28 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         cells[cell].append(_row(file, row, line))
     if varying:
         raise _not_known(file, varying, cells)
+    groups = _groups(constant) if stated else {}
     for cell, rows in cells.items():
-        levels = (*cell.levels, *constant[cell.model, cell.benchmark].items())
+        own, group = constant[cell.model, cell.benchmark], groups.get(cell.benchmark)
+        levels = (*cell.levels, *((name, level) for name, level in own.items() if name != GROUP or not group))
         run = _run(file, cell._replace(levels=levels), rows, itemised, tuple(not_read))
-        yield replace(run, named=cell.benchmark in stated)
+        yield replace(run, named=cell.benchmark in stated, groups=[group] if group else ())
+
+
+def _groups(constant: Mapping[tuple[str, str], Mapping[str, str]]) -> dict[str, LogGroup]:
+    """The group of each benchmark, as a column says it that has one value for all models; none where some
+    benchmark has two."""
+    stated: defaultdict[str, set[str]] = defaultdict(set)
+    for (_, benchmark), columns in constant.items():
+        stated[benchmark].add(columns.get(GROUP, ""))
+    if any(len(names) > 1 for names in stated.values()):
+        return {}
+    tasks: defaultdict[str, list[str]] = defaultdict(list)
+    for benchmark, (name,) in stated.items():
+        if name:
+            tasks[name].append(benchmark)
+    groups = {name: LogGroup(name, tuple(several), {}) for name, several in tasks.items() if len(several) > 1}
+    return {task: group for group in groups.values() for task in group.tasks}
 
 
 def _level(value: Any) -> str:

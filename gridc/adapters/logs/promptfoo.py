@@ -31,6 +31,8 @@ log_reader(__name__, 30)
 PASS = "success"
 ERROR = 2
 """The reason of a row that has no answer; `error` is also the text of an assertion that failed."""
+NO_GRADE = ("Could not extract JSON from", "llm-rubric produced malformed response")
+"""How the reason of an assertion begins whose judge replied without a grade; its score is 0."""
 UNKNOWN = (
     "which answers were unreadable, except empty ones (they count as wrong)",
     "versions of the models",
@@ -201,6 +203,7 @@ def _answers(file: LogFile, wanted: _Column, templates: Mapping[int, Any]) -> It
             answer=None if failed or output is None else _text(output),
             question=partial(of_document, values),
             fields={**(about if isinstance(about, dict) else {}), **(row.get("vars") or {})},
+            ungraded=() if failed else _ungraded(row),
         )
         seen[content] += 1
 
@@ -229,6 +232,14 @@ def _id(values: Mapping[str, Any]) -> str:
 def _scores(row: Mapping[str, Any]) -> dict[str, float | None]:
     named = {name: _number(value) for name, value in (row.get("namedScores") or {}).items()}
     return {PASS: float(bool(row["success"])), "score": _number(row.get("score")), **named}
+
+
+def _ungraded(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """All readings of an answer of which some judge gave no grade: each is made of every assertion."""
+    graded = row.get("gradingResult") or {}
+    parts = [graded, *(graded.get("componentResults") or [])]
+    lacks = any(str((one or {}).get("reason") or "").startswith(NO_GRADE) for one in parts)
+    return (PASS, "score", *(row.get("namedScores") or {})) if lacks else ()
 
 
 def _number(value: Any) -> float | None:

@@ -40,6 +40,7 @@ from gridc.numbers import counted
 from gridc.outcomes import STATES
 from gridc.reports.exchange.recorded_study import ABSENT, RecordedFiles, RecordedItems, RecordedStudy
 from gridc.reports.findings.findings import Findings, find, noted_of_items
+from gridc.reports.findings.summaries import SUMMARIES
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
 from gridc.reports.recorded.compared import ComparedCells
 from gridc.reports.words import LOGGED_AS
@@ -57,7 +58,7 @@ from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
 from gridc.schema.comparison import AnswerState
 from gridc.schema.items import UnitLevel
-from gridc.schema.recorded import RecordedRuns
+from gridc.schema.recorded import LogGroupRow, RecordedRuns
 from gridc.statistics.arrays import Flags
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,69}")
@@ -89,8 +90,10 @@ class LogStudy:
 
     def find(self, path: Path) -> Findings:
         """What the store at `path` shows of it."""
+        known = noted_of_items(None)
+        del known[SUMMARIES]  # means over benchmarks are of scores alone
         with Store.open(path) as store:
-            return find(self.compiled, self.lock, store, tied=[UNSTAMPED], known=noted_of_items(None))
+            return find(self.compiled, self.lock, store, tied=[UNSTAMPED], known=known)
 
 
 def _title(parts: Sequence[ComparedCells]) -> str:
@@ -120,8 +123,14 @@ class _Ids:
         return self._given[name]
 
 
-def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[ComparedCells]) -> LogStudy:
-    """The study of what logs have of these benchmarks. `about` is what their store says of them."""
+def as_study(
+    runs: RecordedRuns,
+    about: Mapping[str, Any],
+    parts: Sequence[ComparedCells],
+    groups: Sequence[LogGroupRow] = (),
+) -> LogStudy:
+    """The study of what logs have of these benchmarks. `about` is what their store says of them. Of the
+    `groups` whose benchmarks are all in it, it has the mean over these."""
     models = list(dict.fromkeys(name for part in parts for name in part.models))
     model_id, benchmark_id, level_id = _Ids(models), _Ids(part.name for part in parts), _Ids()
     cells = [(part, cell) for part in parts for cell in part.in_study.values()]
@@ -142,6 +151,10 @@ def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[Compa
         lines += ["[[benchmark]]", f'id = "{id}"', 'loader = "rows"', 'source = "path:logs"']
         lines += ['loading = { fields = { query = "question" } }', f'direction = "{direction}"']
         lines += [*([] if _is_binary(part) else ['method = "number_as_logged"']), *_note(name, id)]
+    of_groups = _Ids()
+    for name, members in _groups(parts, groups):
+        lines += ["[[statistic]]", f'id = "{of_groups(name)}"', 'kind = "macro_mean"']
+        lines += [f"benchmark = {json.dumps([benchmark_id(one) for one in members])}"]
     if len(levels) > 1:
         lines += ["[[axis]]", 'id = "configuration"']
     names = Counter(name for name, _ in levels)
@@ -203,6 +216,19 @@ def as_study(runs: RecordedRuns, about: Mapping[str, Any], parts: Sequence[Compa
     }
     study = RecordedStudy(spec, {}, items, {}, asked, content, recorded=runs, credited=credited)
     return LogStudy(Compiled(checked, study, lock), parts, keys)
+
+
+def _groups(parts: Sequence[ComparedCells], rows: Sequence[LogGroupRow]) -> Iterator[tuple[str, list[str]]]:
+    """The groups of which all benchmarks are in the study, in one direction, and some model has them all."""
+    known = {part.name: part for part in parts}
+    several: dict[str, list[str]] = {}
+    for row in rows:
+        several.setdefault(row.group, list(row.benchmarks))
+    for group, names in several.items():
+        own = [known[name] for name in names if name in known]
+        models = set.intersection(*(set(part.models) for part in own)) if own else set()
+        if len(own) == len(names) > 1 and models and len({part.benchmark.lower for part in own}) == 1:
+            yield group, names
 
 
 def _credited(cell: RecordedCell, names: Sequence[str]) -> Iterator[tuple[str, int]]:
@@ -268,10 +294,11 @@ def _items(part: ComparedCells, levels: Sequence[tuple[str, int]]) -> RecordedIt
     }
     named = (visible(writable(category))[:LONGEST].strip() for category in one.items.categories)
     categories = dict(zip(names, named, strict=False))
+    questions = dict(zip(names, _questions(one, names), strict=True))
     sampled = tuple(
         Item(
             name,
-            f"{ABSENT} {name}",
+            questions[name],
             family=name if alone else unit.strip() or BLANK,
             tags=tags[name],
             category=categories.get(name, ""),
@@ -280,6 +307,14 @@ def _items(part: ComparedCells, levels: Sequence[tuple[str, int]]) -> RecordedIt
     )
     unit: UnitLevel = "item" if alone else "family"
     return RecordedItems(sampled, (), RecordedFiles((), {}, (), recorded_rows=len(sampled)), unit=unit)
+
+
+def _questions(one: RecordedBenchmark, names: Sequence[str]) -> Iterator[str]:
+    """In place of what is asked: equal of two benchmarks where both ask it, and not because of one name."""
+    keys = one.items.keys
+    for place, name in enumerate(names):
+        known = place < len(keys) and not one.items.without_content
+        yield f"{ABSENT} {keys[place].hex() if known else f'{name} of {one.name}'}"
 
 
 def _names(one: RecordedBenchmark) -> list[str]:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,12 +20,14 @@ from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems, share_with_shared_wording
 from gridc.compiler.inputs.logs.records import LogAnswer, LogAxis, LogRun, writable
 from gridc.diagnostics.errors import visible
-from gridc.numbers import percent
+from gridc.numbers import counted, percent
 from gridc.outcomes import STATES, AnswerTable, CellOutcomes
 from gridc.reports.words import level_names, table
 from gridc.schema.comparison import Aspect, StateCounts
 from gridc.schema.recorded import LogFileRow, RecordedRuns
 from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.unbounded_means import difference
+from gridc.statistics.unit_intervals import Ends, share, unit_totals
 
 OF_MODEL = frozenset([
     "adapter", "adapter_name_or_path", "base_url", "code_revision", "delta", "deployment", "gguf_file",
@@ -102,6 +104,16 @@ def recorded_runs(
     )
 
 
+def score_limits(scores: Floats, units: Whole) -> Ends | None:
+    """The interval of the mean of `scores`, (items,), NaN where there is none; `units` numbers the unit of
+    every item. None where there is no score, or where too few units tell how scores beyond 0 and 1 vary."""
+    held = ~np.isnan(scores)
+    units, scores, ones = units[held], scores[held], np.ones(held.sum())
+    if (scores < 0).any() or (scores > 1).any():
+        return difference(units, ones, scores).interval
+    return share(unit_totals(units, np.column_stack([ones, scores])).round(12)).interval
+
+
 UNRECORDED = "not recorded"
 """The name of a configuration that no other one stands beside."""
 LARGE = 1e3
@@ -109,7 +121,11 @@ LARGE = 1e3
 TEMPLATED, TEMPLATES = 0.5, "GC768"
 """The share of items of one wording from which a warning says so, and its code."""
 FEWEST = 10
-"""Items from which repetitions that score alike are no chance."""
+"""Items from which repetitions that score alike are no chance, and repetitions whose texts are equal."""
+FURTHER = 20
+"""Repetitions beyond the first ones from which it takes fewer items."""
+LONG, DIFFERENT = 60, 5
+"""Characters of answers, on average, and how many different ones, from which equal texts are no chance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -392,7 +408,7 @@ def _benchmark(
     cells = _counted(cells, held, lists, count - unnamed, common_only)
     warnings = (
         *_of_items(items, runs), *_of_wording(items), *_of_lists(runs, stated), *_of_runs(runs),
-        *_of_cells(cells.values()),
+        *_of_cells(cells.values()), *_of_same_texts(cells.values()), *_of_other_items(cells, lists),
     )  # fmt: skip
     return RecordedBenchmark(
         name, items, lower, cells, tuple(_differing(runs, between)), warnings, lists, unnamed
@@ -439,13 +455,34 @@ def _lists(held: Mapping[tuple[str, str], CountedItems]) -> dict[str, int]:
     of_model: dict[str, CountedItems] = {}
     for (model, _), items in held.items():
         of_model[model] = of_model.get(model, np.zeros_like(items)) | items
-    lists: list[tuple[list[str], CountedItems]] = []
-    for model, items in of_model.items():
-        apart = [one for one in lists if not (one[1] & items).any()]
-        joined = [one for one in lists if (one[1] & items).any()]
-        names = [name for some, _ in joined for name in some]
-        lists = [*apart, ([*names, model], np.logical_or.reduce([items, *(some for _, some in joined)]))]
-    return {model: number for number, (names, _) in enumerate(lists) for model in names}
+    return {model: number for number, names in enumerate(_sharing(of_model)) for model in names}
+
+
+def _sharing(items: Mapping[str, CountedItems]) -> list[list[str]]:
+    """The names in groups: those of one group share an item, or one after the other do."""
+    groups: list[tuple[list[str], CountedItems]] = []
+    for name, own in items.items():
+        apart = [group for group in groups if not (group[1] & own).any()]
+        joined = [group for group in groups if (group[1] & own).any()]
+        names = [other for some, _ in joined for other in some]
+        groups = [*apart, ([*names, name], np.logical_or.reduce([own, *(some for _, some in joined)]))]
+    return [names for names, _ in groups]
+
+
+def by_items(
+    cells: Mapping[tuple[str, str], RecordedCell], models: Collection[str], of_tasks: bool = True
+) -> list[list[str]]:
+    """The configurations of these models that have items, in groups that share some, or, unless only items
+    count, are `of_tasks` that others are of: two tasks that were made one benchmark may ask different items.
+    """
+    tasks: dict[str, int] = {}
+    found: defaultdict[str, list[CountedItems]] = defaultdict(list)
+    for (model, configuration), cell in cells.items():
+        for run in cell.runs if model in models and cell.itemised and cell.held.any() else ():
+            own = np.zeros(len(cells), np.bool_)
+            own[tasks.setdefault(run.gathered.run.task, len(tasks)) % len(cells)] = of_tasks
+            found[configuration].append(np.concatenate([cell.held, own]))
+    return _sharing({name: np.logical_or.reduce(some) for name, some in found.items()})
 
 
 def _in_order(runs: Sequence[RecordedAnswers], items: LogItems) -> tuple[RecordedAnswers, ...]:
@@ -569,25 +606,113 @@ def _of_cells(cells: Iterable[RecordedCell]) -> Iterator[str]:
             if not cell.outcomes.scored[cell.counts].any():
                 then = f"{count_as} as wrong in its score, which is in no test"
             yield f"{place}: {count:,} {have} no score ({what}); {then}"
-        columns = [run.column for run in cell.runs]
-        alike = sum(
-            _same_answers(cell.runs[number], cell.runs[other])
-            for number in range(len(columns))
-            for other in range(number)
+        yield from (f"{place}: {text}" for text in (*_of_judges(cell), *_of_repetitions(cell)))
+
+
+def _of_judges(cell: RecordedCell) -> Iterator[str]:
+    columns = [run.column for run in cell.runs if run.column is not None]
+    lacking, answers = (
+        sum(counts) for counts in ([one.ungraded for one in columns], [len(one.item) for one in columns])
+    )
+    if lacking:
+        yield (
+            f"in {lacking:,} of {counted(answers, 'answer')} the judge gave no grade, which counts as wrong: "
+            "nothing says whether it is"
         )
-        if alike:
+
+
+def _of_repetitions(cell: RecordedCell) -> Iterator[str]:
+    """Repetitions that tell nothing new."""
+    runs = cell.runs
+    alike = sum(_same_answers(runs[a], runs[b]) for a in range(len(runs)) for b in range(a))
+    items = min((0 if run.column is None else len(run.column.item) for run in runs), default=0)
+    further = (len(runs) - 1) * items
+    every = alike == len(runs) * (len(runs) - 1) // 2
+    if alike and (items >= FEWEST or (every and further >= FURTHER and not _scores_one(runs[0]))):
+        pairs = "1 pair is" if alike == 1 else f"{alike:,} pairs are"
+        yield f"{len(runs):,} runs, of which {pairs} equal answer by answer: repetitions that repeat nothing"
+    for run in runs:
+        name, heard = run.gathered.run.path.name, run.gathered.heard
+        if run.column is not None and (how := _repeats_alike(run.column, cell.count)):
+            yield f"the repetitions in {name} {how}"
+        if heard.alike == heard.items > 0 and heard.items * (heard.most - 1) >= FEWEST:
             yield (
-                f"{place}: {len(columns):,} runs, of which {alike:,} pairs are equal answer by answer: "
-                "repetitions that repeat nothing"
+                f"the {heard.most:,} answers to each of {counted(heard.items, 'item')} in {name} are the "
+                "same, text by text: repetitions that repeat nothing"
             )
-        for run, column in zip(cell.runs, columns, strict=True):
-            if column is not None and _repeats_alike(column, cell.count):
-                yield f"{place}: the repetitions in {run.gathered.run.path.name} score alike on every item"
+
+
+def _scores_one(run: RecordedAnswers) -> bool:
+    """Whether a run without texts gives every answer the same score."""
+    return run.gathered.texts is None and run.column is not None and len(np.unique(run.column.score)) < 2
+
+
+def _of_other_items(cells: Mapping[tuple[str, str], RecordedCell], lists: Mapping[str, int]) -> Iterator[str]:
+    """Configurations that ask items which have nothing in common: of several tasks, or of one."""
+    for number in dict.fromkeys(lists.values()):
+        models = [model for model, own in lists.items() if own == number]
+        tasks, groups = by_items(cells, models), by_items(cells, models, of_tasks=False)
+        for found, then in (
+            (tasks, "each is compared by itself, and no order is tested across them"),
+            (groups, "an order of models that changes between them may change with the items"),
+        ):
+            if len(found) > 1 and (found is tasks or len(groups) > len(tasks)):
+                what = "" if all(len(names) == 1 for names in found) else "groups of "
+                shown = "; ".join(", ".join(names) for names in found[:3])
+                more = f"; and {len(found) - 3:,} more" if len(found) > 3 else ""
+                which = f"{len(found):,} {what}configurations share no item with one another"
+                yield f"{which} ({shown}{more}): {then}"
+
+
+def _of_same_texts(cells: Iterable[RecordedCell]) -> Iterator[str]:
+    """Configurations of a model, and models in a configuration, whose long answers are the same: a cache that
+    answered for both, or one model under two names."""
+    told = [(cell, texts) for cell in cells if (texts := _first_texts(cell)) is not None]
+    found: set[int] = set()
+    for number, (cell, texts) in enumerate(told):
+        if number in found:
+            continue
+        for place in range(number + 1, len(told)):
+            other, theirs = told[place]
+            if (cell.model == other.model) == (cell.configuration == other.configuration):
+                continue
+            both = (texts != 0) & (theirs != 0)
+            equal = both & (texts == theirs)
+            if 2 * equal.sum() < both.sum() or len(np.unique(texts[equal])) < DIFFERENT:
+                continue
+            found.add(place)
+            length = round(cell.runs[0].gathered.length)
+            same = (
+                f"the same answers, text by text, to {equal.sum():,} of {counted(int(both.sum()), 'item')} "
+                f"({length:,} characters on average)"
+            )
+            if cell.model == other.model:
+                yield (
+                    f"{cell.model}: {cell.configuration} and {other.configuration} have {same}: they count "
+                    "as two configurations, and a cache that answered for both would do that"
+                )
+            else:
+                where = "" if cell.configuration == ONLY else f", {cell.configuration}"
+                yield (
+                    f"{cell.model} and {other.model}{where} have {same}: one model under two names, or a "
+                    "cache that answered for both, would do that"
+                )
+
+
+def _first_texts(cell: RecordedCell) -> Whole | None:
+    """A hash of the first answer to each item, (items,), 0 where it has no text; None of short answers."""
+    run = cell.runs[0]
+    if run.column is None or run.gathered.length < LONG:
+        return None
+    first = run.column.epoch == run.column.epoch.min(initial=0)
+    texts = np.zeros(cell.count, np.int64)
+    texts[run.column.item[first]] = run.column.text[first]
+    return texts
 
 
 def _same_answers(one: RecordedAnswers, other: RecordedAnswers) -> bool:
     a, b = one.column, other.column
-    if a is None or b is None or len(a.item) != len(b.item) or len(a.item) < FEWEST:
+    if a is None or b is None or len(a.item) != len(b.item):
         return False
     if one.gathered.texts is not None and other.gathered.texts is not None:
         return one.gathered.texts == other.gathered.texts
@@ -596,12 +721,24 @@ def _same_answers(one: RecordedAnswers, other: RecordedAnswers) -> bool:
     return equal and np.array_equal(a.item[order], b.item[there])
 
 
-def _repeats_alike(column: LogColumn, count: int) -> bool:
+def _repeats_alike(column: LogColumn, count: int) -> str | None:
+    """How the repetitions of a run are alike on every item that has several; None where they are not, or too
+    few tell."""
     asked = np.bincount(column.item, minlength=count)
-    if asked.max(initial=0) < 2 or (asked > 1).sum() < FEWEST or np.isnan(column.score).any():
-        return False
-    least, most = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(least, column.item, column.score)
-    np.maximum.at(most, column.item, column.score)
     several = asked > 1
-    return bool((least[several] == most[several]).all()) and len(np.unique(column.score)) > 1
+    further = int((asked[several] - 1).sum())
+    has_texts = further >= FEWEST and bool((column.text[several[column.item]] != 0).all())
+    if has_texts and _is_one(column.item, column.text, several):
+        return "are the same, text by text: repetitions that repeat nothing"
+    enough = several.sum() >= FEWEST or further >= FURTHER
+    if not enough or np.isnan(column.score).any() or len(np.unique(column.score)) < 2:
+        return None
+    return "score alike on every item" if _is_one(column.item, column.score, several) else None
+
+
+def _is_one(item: Whole, values: Whole | Floats, several: CountedItems) -> bool:
+    """Whether each of several items has one value."""
+    order = np.lexsort((values, item))
+    items, sorted_values = item[order], values[order]
+    same = items[1:] == items[:-1]
+    return bool((sorted_values[1:] == sorted_values[:-1])[same & several[items[1:]]].all())

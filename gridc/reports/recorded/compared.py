@@ -14,7 +14,7 @@ from gridc.numbers import counted
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.scores import Outcomes, units_of
 from gridc.reports.findings.standings import most_compared
-from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
+from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, by_items
 from gridc.schema.scores import DIGITS, UNIT
 from gridc.statistics.arrays import Flags, Whole
 
@@ -163,13 +163,13 @@ def compared(benchmark: RecordedBenchmark, taken: Container[str] = ()) -> list[C
         lists.setdefault(benchmark.lists[model], []).append(model)
     groups: list[tuple[list[str], list[str]]] = []
     for models in lists.values():
-        able = [[_is_able(benchmark, model, name) for name in benchmark.configurations] for model in models]
-        rest = np.array(able, np.bool_)
-        while rest.any():
-            over, places = most_compared(rest)
-            names = [benchmark.configurations[place] for place in over]
-            groups.append(([models[place] for place in places], names))
-            rest[np.ix_(places, over)] = False
+        for asked in by_items(benchmark.cells, models):
+            known = [name for name in benchmark.configurations if name in asked]
+            rest = np.array([[_is_able(benchmark, model, name) for name in known] for model in models])
+            while rest.any():
+                over, places = most_compared(rest)
+                groups.append(([models[place] for place in places], [known[place] for place in over]))
+                rest[np.ix_(places, over)] = False
     groups.sort(key=lambda group: (-len(group[0]) * (len(group[0]) - 1) * len(group[1]), -len(group[0])))
     first, *more = groups or [([], [])]
     parts = [ComparedCells(benchmark, benchmark.name, tuple(first[0]), tuple(first[1]), others)]
@@ -177,7 +177,10 @@ def compared(benchmark: RecordedBenchmark, taken: Container[str] = ()) -> list[C
     for number, (models, names) in zip(numbers, more, strict=False):
         shared = benchmark.lists[models[0]] == benchmark.lists[first[0][0]]
         why = "these models share no item with those"
-        if shared and set(models) & set(first[0]):
+        alike = by_items(benchmark.cells, (*models, *first[0])) if shared else []
+        if not any({*names, *first[1]} <= {*some} for some in alike) and shared:
+            why = "these configurations share no item with those"
+        elif shared and set(models) & set(first[0]):
             why = "not every model that is compared there has these configurations"
         elif shared:
             why = (

@@ -17,8 +17,10 @@ from gridc.compiler.inputs.logs import ReadLogs
 from gridc.compiler.inputs.logs.records import writable
 from gridc.reports.findings.certification import exact_claims
 from gridc.reports.findings.standings import standings
-from gridc.reports.recorded.cells import RecordedCell, recorded_runs
+from gridc.reports.recorded.cells import RecordedCell, recorded_runs, score_limits
 from gridc.reports.recorded.compared import ComparedCells
+from gridc.reports.recorded.groups import group_rows, groups_of
+from gridc.reports.recorded.printed import printed
 from gridc.schema.base import ALPHA
 from gridc.schema.recorded import (
     FORMAT,
@@ -29,20 +31,8 @@ from gridc.schema.recorded import (
     LogScoreRow,
 )
 from gridc.schema.rows import StrengthRow
-from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.arrays import Whole
 from gridc.statistics.envelope import Direction, count
-from gridc.statistics.unbounded_means import difference
-from gridc.statistics.unit_intervals import Ends, share, unit_totals
-
-
-def score_limits(scores: Floats, units: Whole) -> Ends | None:
-    """The interval of the mean of `scores`, (items,), NaN where there is none; `units` numbers the unit of
-    every item. None where there is no score, or where too few units tell how scores beyond 0 and 1 vary."""
-    held = ~np.isnan(scores)
-    units, scores, ones = units[held], scores[held], np.ones(held.sum())
-    if (scores < 0).any() or (scores > 1).any():
-        return difference(units, ones, scores).interval
-    return share(unit_totals(units, np.column_stack([ones, scores])).round(12)).interval
 
 
 def certificate(
@@ -57,6 +47,8 @@ def certificate(
     certificate."""
     claims = exact_claims({part.name: part.outcomes for part in parts if len(part.models) > 1}, alpha)
     runs = recorded_runs(logs)
+    benchmarks = list(dict.fromkeys(part.benchmark for part in parts))
+    groups = tuple(group_rows(groups_of(benchmarks)))
     return LogCertificate.of(
         runs,
         format=FORMAT,
@@ -65,6 +57,8 @@ def certificate(
         stamp=None if exported is None else exported[0],
         alpha=alpha,
         common_only=common_only,
+        groups=groups,
+        printed=printed(benchmarks, groups),
         benchmarks=tuple(_benchmark(part, claims, alpha) for part in parts),
     ).as_written()
 
@@ -104,11 +98,11 @@ def _score(cell: RecordedCell, units: Whole) -> LogScoreRow:
     run = cell.runs[0]
     every = cell.worst if cell.bounded else cell.scores
     scores = every[~np.isnan(every)]
-    printed = run.gathered.run.printed.get(run.reading) if len(cell.runs) == 1 else None
+    stated = run.gathered.run.printed.get(run.reading) if len(cell.runs) == 1 else None
     value = float(scores.mean()) if len(scores) else None
-    if not cell.itemised and printed is not None:
-        value = printed.value
-    counted = printed.items if printed is not None and not cell.itemised else None
+    if not cell.itemised and stated is not None:
+        value = stated.value
+    counted = stated.items if stated is not None and not cell.itemised else None
     return LogScoreRow(
         model=cell.model,
         configuration=cell.configuration,
@@ -119,7 +113,7 @@ def _score(cell: RecordedCell, units: Whole) -> LogScoreRow:
         items=len(scores) if cell.itemised else counted or 0,
         asked=cell.asked,
         repetitions=cell.repetitions,
-        printed=None if printed is None else printed.value,
+        printed=None if stated is None else stated.value,
         states=cell.states,
     )
 
@@ -140,10 +134,10 @@ def _others(cell: RecordedCell) -> Iterator[LogReadingRow]:
         for name in dict.fromkeys([*gathered.columns, *gathered.run.printed]):
             if name == run.reading:
                 continue
-            column, printed = gathered.columns.get(name), gathered.run.printed.get(name)
+            column, stated = gathered.columns.get(name), gathered.run.printed.get(name)
             held = np.array([]) if column is None else column.score[~np.isnan(column.score)]
-            value = float(held.mean()) if len(held) else None if printed is None else printed.value
-            items = len(held) or (0 if printed is None else printed.items or 0)
+            value = float(held.mean()) if len(held) else None if stated is None else stated.value
+            items = len(held) or (0 if stated is None else stated.items or 0)
             yield LogReadingRow(
                 model=cell.model,
                 configuration=cell.configuration,

@@ -1,13 +1,21 @@
 """What logs certify, as text: the same lines in the terminal and in Markdown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from gridc.compiler.grid.cells import ONLY
 from gridc.diagnostics.errors import visible
 from gridc.numbers import bracketed, counted, number, p_in_text
 from gridc.reports.comparison.words import states
 from gridc.reports.rendering import unlinked
 from gridc.reports.statements import standings
-from gridc.schema.recorded import LogBenchmarkRow, LogCertificate, LogPairRow
+from gridc.schema.recorded import (
+    LogBenchmarkRow,
+    LogCertificate,
+    LogGroupRow,
+    LogPairRow,
+    LogPrinted,
+    LogPrintedRow,
+)
 
 FEW_MODELS = 9
 """Up to how many models the terminal shows every score with how its answers were read."""
@@ -30,6 +38,98 @@ def provenance(document: LogCertificate) -> Iterator[str]:
             "every p, and what is established, assumes that units are independent draws and that no run was "
             "left out by its result"
         )
+
+
+FEW = 12
+"""Differences of what a package prints, and tasks that a group lacks, that are told one by one."""
+
+
+PRINTED = {"score": "", "standard error": "a standard error of ", "mean of a group": "a group mean of "}
+"""What a package prints, before the number."""
+
+
+def printed_lines(printed: LogPrinted) -> Iterator[str]:
+    """Whether what the packages print is what the items give, and where it is not."""
+    if printed.compared:
+        of = f"{printed.agree:,} of {counted(printed.compared, 'number')}"
+        yield f"what the packages print agrees with the items in {of}"
+    yield from map(printed_sentence, printed.differences[:FEW])
+    if (more := len(printed.differences) - FEW) > 0:
+        yield f"{counted(more, 'more difference')}: logs.json and --json have all"
+    if printed.compared and printed.without_items:
+        what = counted(printed.without_items, "printed number")
+        yield f"{what} cannot be compared, because the logs have no items there"
+
+
+def printed_sentence(row: LogPrintedRow) -> str:
+    """`m, quiz: inspect_ai prints 0.800, the items give 0.500: ...`."""
+    where = ", ".join([row.model, row.benchmark, *_configuration(row.configuration)])
+    items = "no score" if row.items is None else number(row.items)
+    cause = "the cause is not known" if row.cause is None else row.cause
+    prints = f"{row.package} prints {PRINTED[row.what]}{number(row.printed)} for `{row.reading}`"
+    return f"{where}: {prints}, the items give {items}: {cause}"
+
+
+def _configuration(name: str) -> tuple[str, ...]:
+    """Nothing of the only one."""
+    return () if name == ONLY else (name,)
+
+
+GROUPS = ("group", "model", "configuration", "micro [95 %]", "macro [95 %]", "benchmarks", "items", "printed")
+IN_GROUPS = "groups of benchmarks: in micro each item counts alike, in macro each benchmark"
+
+
+def group_table(rows: Sequence[LogGroupRow]) -> list[tuple[str, ...]]:
+    """The table of groups."""
+    return [
+        (
+            row.group,
+            row.model,
+            row.configuration,
+            scored(row.micro, row.micro_interval),
+            scored(row.macro, row.macro_interval),
+            _of_group(row),
+            f"{row.items:,}",
+            "" if row.printed is None else f"{number(row.printed)} ({row.printed_is or 'neither'})",
+        )
+        for row in rows
+    ]
+
+
+def _of_group(row: LogGroupRow) -> str:
+    """`57`, `55 of 57`."""
+    has, lacks = len(row.benchmarks), len(row.missing)
+    return f"{has:,} of {has + lacks:,}" if lacks else f"{has:,}"
+
+
+def group_lines(rows: Sequence[LogGroupRow]) -> Iterator[str]:
+    """What groups lack, once for all models that lack it alike."""
+    lacking: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for row in rows:
+        if row.missing:
+            lacking.setdefault((row.group, row.missing), []).append(row.model)
+    for (group, missing), models in lacking.items():
+        more = f"; and {len(missing) - FEW:,} more" if len(missing) > FEW else ""
+        of = ", ".join(dict.fromkeys(models))
+        yield f"{group} of {of} lacks {counted(len(missing), 'task')}: {'; '.join(missing[:FEW])}{more}"
+
+
+def group_sentences(rows: Sequence[LogGroupRow]) -> Iterator[str]:
+    """The groups of the first models, and what groups lack."""
+    yield from map(group_sentence, rows[:FEW])
+    if len(rows) > FEW:
+        yield f"{len(rows) - FEW:,} more means of a group: logs.json has all"
+    yield from group_lines(rows)
+
+
+def group_sentence(row: LogGroupRow) -> str:
+    """`m, mmlu: 0.512 [0.504, 0.520] over 14,042 items, ...`."""
+    where = ", ".join([row.model, row.group, *_configuration(row.configuration)])
+    return (
+        f"{where}: {scored(row.micro, row.micro_interval)} over {counted(row.items, 'item')}, each counting "
+        f"alike (micro), and {scored(row.macro, row.macro_interval)} over "
+        f"{counted(len(row.benchmarks), 'benchmark')}, each counting alike (macro)"
+    )
 
 
 def benchmark_lines(row: LogBenchmarkRow) -> Iterator[str]:
@@ -131,6 +231,10 @@ def beyond_words(pair: LogPairRow) -> str:
 def markdown(document: LogCertificate) -> str:
     """The same as a text for a repository or a pull request."""
     lines = ["# What these logs certify", "", *(f"- {plain(line)}" for line in provenance(document))]
+    lines += [f"- {plain(line)}" for line in printed_lines(document.printed)]
+    if document.groups:
+        lines += ["", f"## {plain(IN_GROUPS)}", "", *_table(GROUPS, group_table(document.groups))]
+        lines += ["", *(f"- {plain(line)}" for line in group_lines(document.groups))]
     for row in document.benchmarks:
         first, *more = benchmark_lines(row)
         lines += ["", f"## {plain(first)}", "", *(f"- {plain(line)}" for line in more), ""]

@@ -228,6 +228,7 @@ def _gather_all(
             named=run.named or run.benchmark in tasks,
             model=names.get(run.model, run.model),
             called=run.model,
+            task=run.benchmark,
         )
         logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems()), file.columns))
         made_by = run.made_by

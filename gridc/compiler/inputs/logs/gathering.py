@@ -156,13 +156,18 @@ def _units_an_item(units: Sequence[str], numbers: Sequence[int]) -> float:
 @dataclass(frozen=True, slots=True, eq=False)
 class LogColumn:
     """The answers of a run under one reading, (N,): number of the item, repetition, state by its place in
-    `STATES`, and score (NaN: none); and the digests of the prompts, one after the other."""
+    `STATES`, score (NaN: none), and a hash of the model's own text that holds within this process (0: none);
+    and the digests of the prompts, one after the other. `logged` has the scores that the log gives to answers
+    that failed too. `ungraded` counts the answers to which a judge gave no grade."""
 
     item: Whole
     epoch: Whole
     state: Whole
     score: Floats
     prompts: bytes
+    text: Whole
+    ungraded: int
+    logged: Floats
 
     def prompt(self, row: int) -> str | None:
         """The digest of an answer's prompt; None where the log does not have the text."""
@@ -173,11 +178,31 @@ class LogColumn:
 @dataclass(frozen=True, slots=True, eq=False)
 class GatheredRun:
     """A run and its answers by reading; no column where the log has no items. `texts` is a hash of every
-    answer's text with what is asked, whatever their order and within this process; None without any."""
+    answer's text with what is asked, whatever their order and within this process; None without any.
+    `length` is the mean number of characters that the model wrote, and `heard` says of items with several
+    texts under one score how they are."""
 
     run: LogRun
     columns: Mapping[str, LogColumn]
     texts: int | None
+    length: float
+    heard: "SeveralTexts"
+
+
+@dataclass(slots=True)
+class SeveralTexts:
+    """How many items have several texts under one score, of how many these are all the same, and how many
+    texts an item has at most."""
+
+    items: int = 0
+    alike: int = 0
+    most: int = 0
+
+    def add(self, texts: Sequence[str]) -> None:
+        if len(texts) > 1:
+            self.items += 1
+            self.alike += len(set(texts)) == 1
+            self.most = max(self.most, len(texts))
 
 
 def renumbered(gathered: GatheredRun, became: Whole) -> GatheredRun:
@@ -195,15 +220,23 @@ class _ColumnBuilder:
     state: "array[int]" = field(default_factory=lambda: array("b"))
     score: "array[float]" = field(default_factory=lambda: array("d"))
     prompts: bytearray = field(default_factory=bytearray)
+    text: "array[int]" = field(default_factory=lambda: array("q"))
+    ungraded: int = 0
     seen: set[int] = field(default_factory=set)
 
     def finished(self) -> LogColumn:
+        logged, state = np.array(self.score), np.array(self.state, np.int64)
+        without = np.isin(state, [STATE_CODES[one] for one in WITHOUT_SCORE])
+        score = np.where(without, NAN, logged) if (without & ~np.isnan(logged)).any() else logged
         return LogColumn(
             np.array(self.item, np.int64),
             np.array(self.epoch, np.int64),
-            np.array(self.state, np.int64),
-            np.array(self.score),
+            state,
+            score,
             bytes(self.prompts),
+            np.array(self.text, np.int64),
+            self.ungraded,
+            logged,
         )
 
 
@@ -212,7 +245,7 @@ def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
     answers contradict (GC674), or an item that is of two units (GC677)."""
     columns: dict[str, _ColumnBuilder] = {}
     here: dict[int, str] = {}
-    texts, has_texts = 0, False
+    texts, counted, length, heard = 0, 0, 0, SeveralTexts()
     for answer in run.samples() if run.samples is not None else ():
         number = _number(answer, run.package, items, here)
         by_author = author.unit is not None and isinstance(answer.fields, Mapping)
@@ -226,13 +259,14 @@ def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
         items.categories[number] = items.categories[number] or stated or answer.category or ""
         scores: Mapping[str, float | None] = answer.scores or dict.fromkeys(run.readings)
         prompt = NO_PROMPT if answer.prompt is None else text_digest(answer.prompt)
+        if answer.answer is not None and not isinstance(answer.answer, str):
+            raise TypeError("an answer that is not a text")
         for reading, score in scores.items():
             column = columns.setdefault(reading, _ColumnBuilder())
             _append(column, run, answer, number, reading, score, prompt)
+        heard.add(answer.heard)
         if answer.answer is not None:
-            if not isinstance(answer.answer, str):
-                raise TypeError("an answer that is not a text")
-            has_texts = True
+            counted, length = counted + 1, length + (0 if answer.chosen else len(answer.answer))
             texts += hash((answer.content or answer.id, answer.epoch, answer.answer))
     for reading, column in columns.items():
         if run.finished is not False and run.expected is not None and len(column.item) != run.expected:
@@ -242,9 +276,7 @@ def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
     read_columns = {reading: column.finished() for reading, column in columns.items()}
     for reading, read in read_columns.items():
         _require_printed(run, reading, read)
-        # Only now: what the log prints is a mean over these too.
-        read.score[np.isin(read.state, [STATE_CODES[state] for state in WITHOUT_SCORE])] = NAN
-    return GatheredRun(run, read_columns, texts if has_texts else None)
+    return GatheredRun(run, read_columns, texts if counted else None, length / max(counted, 1), heard)
 
 
 AGREE = 5e-4
@@ -252,28 +284,28 @@ AGREE = 5e-4
 
 
 def _require_printed(run: LogRun, reading: str, column: LogColumn) -> None:
-    """Raise `FileError` (GC674) where a log prints another score than its samples have."""
+    """Raise `FileError` (GC674) where a log prints another score than its samples have, with those that
+    failed or without them."""
     printed = run.printed.get(reading)
-    scored = ~np.isnan(column.score)
-    if (
-        printed is None
-        or printed.value is None
-        or not printed.mean
-        or run.finished is False
-        or not scored.any()
-    ):
+    if printed is None or printed.value is None or not printed.mean or run.finished is False:
         return
-    items, scores = column.item[scored], column.score[scored]
-    counts = np.bincount(items)
-    means = np.bincount(items, scores)[counts > 0] / counts[counts > 0]
-    of_samples = float(means.mean())
-    if abs(of_samples - printed.value) > AGREE:
+    means = [item_means(column.item, scores) for scores in (column.logged, column.score)]
+    found = [float(of_items.mean()) for of_items in means if len(of_items)]
+    if found and all(abs(mean - printed.value) > AGREE for mean in found):
         message = (
             f"{run.model}, {run.benchmark}, {reading}: the log prints {printed.value:.3f}, and its "
-            f"{len(means):,} samples with a score give {of_samples:.3f}"
+            f"{len(means[0]):,} samples with a score give {found[0]:.3f}"
         )
         help = "one of the two was changed: use the log that the package wrote, or leave it out"
         raise log_error("GC674", message, run.path, help=help)
+
+
+def item_means(item: Whole, scores: Floats) -> Floats:
+    """The mean score of each item that has one, in the order of the items' numbers."""
+    scored = ~np.isnan(scores)
+    counts = np.bincount(item[scored])
+    means: Floats = np.bincount(item[scored], scores[scored])[counts > 0] / counts[counts > 0]
+    return means
 
 
 def _append(
@@ -295,13 +327,15 @@ def _append(
     if score is not None and abs(score) > LARGEST:
         score = None
     state = answer.state if score is not None or answer.state in WITHOUT_SCORE else "unscored"
-    if state == "read" and reading in answer.unread:
+    if state == "read" and (reading in answer.unread or reading in answer.ungraded):
         state = "unreadable"
+    column.ungraded += reading in answer.ungraded
     column.item.append(number)
     column.epoch.append(answer.epoch)
     column.state.append(STATE_CODES[state])
     column.score.append(NAN if score is None else score)
     column.prompts += prompt
+    column.text.append(0 if answer.answer is None or answer.chosen else hash(answer.answer))
 
 
 def _number(answer: LogAnswer, package: str, items: LogItems, here: dict[int, str]) -> int:

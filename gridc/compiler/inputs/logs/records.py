@@ -57,16 +57,33 @@ class LogAxis:
 
 @dataclass(frozen=True, slots=True)
 class PrintedScore:
-    """What the package itself prints of a reading: the score, and of how many items. `mean` says that it is
-    the mean over items of the scores that their samples have, so that the two must agree."""
+    """What the package itself prints of a reading: the score, its standard error, and of how many items.
+    `mean` says that it is the mean over items of the scores that their samples have, so that the two must
+    agree. What is no such mean is made `how` it says, such as by a reducer, and an error that is none of
+    independent items `error_how`. `failed_by` says why samples that failed may be in it."""
 
     value: float | None
     items: int | None
     mean: bool = False
+    error: float | None = None
+    how: str = ""
+    error_how: str = ""
+    failed_by: str = ""
 
     def __post_init__(self) -> None:
         _check("a printed score", self.value, float | int | None)
+        _check("a printed standard error", self.error, float | int | None)
         _check_count("a number of items", self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class LogGroup:
+    """Tasks that a package puts together under a name, as far as the log lists them, and what it prints of
+    them by reading."""
+
+    name: str
+    tasks: tuple[str, ...]
+    printed: Mapping[str, PrintedScore]
 
 
 class LogAnswer(NamedTuple):
@@ -74,7 +91,9 @@ class LogAnswer(NamedTuple):
     it), the repetition, the score under each reading that the row has (None: it has no score), how the answer
     ended, and the texts where the log has them. `unit` is what the item was made from, where the log says;
     `question` gives what is asked as every package would have it; `unread` names those of several readings
-    that read nothing in an answer that is there; `fields` are the item's own, of which the author may name
+    that read nothing in an answer that is there, and `ungraded` those of a judge that gave no grade. `heard`
+    are all texts where the log has several under one score, and `chosen` says that the answer is one of the
+    texts that the model compared, and not its own. `fields` are the item's own, of which the author may name
     one as its unit; `category` is the kind of item that it is, where the log says."""
 
     id: str
@@ -88,6 +107,9 @@ class LogAnswer(NamedTuple):
     question: Callable[[], Question] | None = None
     unread: Collection[str] = ()
     fields: Mapping[str, Any] | None = None
+    ungraded: Collection[str] = ()
+    heard: Sequence[str] = ()
+    chosen: bool = False
     category: str | None = None
 
 
@@ -98,15 +120,15 @@ class LogRun:
     `readings` name the ways in which the answers count (a metric under a filter, a scorer): the first is the
     one that the package prints first. `samples` streams the answers, and is None where the log has scores and
     no items. `unlisted` is the score of an item that another run has and this one does not list. `total` is
-    how many items the log says there are to ask, `expected` how many answers it says it has. `attempt_of` is
-    what several attempts have in common where a package asks again what failed, of which the last begun has
-    what the others had; `asked_again` counts the answers that the log holds in the place of earlier ones.
-    `repetitions` is how often each item was asked, where the log says. `shared_seed` is a seed that went out
-    with every request of a sampled run, so that all items share one draw. `finished` is None where the log
-    does not say. `called` is the model's name in the log where `model` is one that the author gave; `named`
-    says whether the log names its benchmark, which else has the name of the file. `unknown` is what the log
-    does not record, and `not_read` what it has that is not read, by name; `remark` is what to know of it
-    before any number.
+    how many items the log says there are to ask, `expected` how many answers it says it has. `groups` are
+    those that its task is of. `attempt_of` is what several attempts have in common where a package asks again
+    what failed, of which the last begun has what the others had; `asked_again` counts the answers that the
+    log holds in the place of earlier ones. `repetitions` is how often each item was asked, where it says.
+    `shared_seed` is a seed that went out with every request of a sampled run, so that all items share one
+    draw. `finished` is None where the log does not say. `called` is the model's name in the log where `model`
+    is one that the author gave, and `task` the benchmark's; `named` says whether the log names its benchmark,
+    which else has the name of the file. `unknown` is what the log does not record, and `not_read` what it has
+    that is not read, by name; `remark` is what to know of it before any number.
     """
 
     path: Path
@@ -124,6 +146,7 @@ class LogRun:
     shared_seed: str | None = None
     lower: frozenset[str] = frozenset()
     printed: Mapping[str, PrintedScore] = field(default_factory=dict)
+    groups: Sequence[LogGroup] = ()
     expected: int | None = None
     attempt_of: str = ""
     begun: str = ""
@@ -133,6 +156,7 @@ class LogRun:
     unlisted: float | None = None
     total: int | None = None
     called: str = ""
+    task: str = ""
     named: bool = True
     unknown: tuple[str, ...] = ()
     not_read: Sequence[str] = ()

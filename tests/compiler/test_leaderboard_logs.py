@@ -97,7 +97,7 @@ def test_a_pair_of_alpaca_eval_that_is_judged_twice_counts_once(tmp_path: Path) 
 def test_two_submissions_of_one_generator_are_two_models(tmp_path: Path) -> None:
     alpaca_eval(tmp_path, [1.0, 2.0])
     alpaca_eval(tmp_path, [2.0, 2.0], submission="again")
-    assert {run.run.model for run in read_logs([tmp_path]).runs} == {"small", "small (again)"}
+    assert {run.run.model for run in read_logs([tmp_path]).runs} == {"small", "again"}
     # The same file within its own folder is a copy.
     alpaca_eval(tmp_path / "small", [1.0, 2.0], submission="judge")
     logs = read_logs([tmp_path / "small"])

@@ -15,6 +15,8 @@ import pytest
 
 from gridc.compiler.inputs.logs import read_logs
 from gridc.compiler.inputs.logs.gathering import GatheredRun
+from gridc.reports.findings.scores import standard_error
+from gridc.schema.scores import UNIT
 from tests.compiler.leaderboards import lines, written
 
 REAL = os.environ.get("GRIDC_REAL")
@@ -47,6 +49,9 @@ def test_alpaca_eval_has_its_published_win_rates(tmp_path: Path) -> None:
         row = published[run.run.model]
         for reading in ("win_rate", "discrete_win_rate"):
             assert 100 * score(run, reading) == pytest.approx(float(row[reading]), abs=1e-7), run.run.model
+        points = np.round(run.columns["win_rate"].score * UNIT).astype(np.int64)
+        error = 100 * (standard_error(points, UNIT, np.arange(len(points))) or 0.0)
+        assert error == pytest.approx(float(row["standard_error"]), abs=1e-4), run.run.model
 
 
 def test_tau_bench_has_its_published_pass_rates(tmp_path: Path) -> None:

@@ -87,19 +87,19 @@ def runs(file: LogFile) -> Iterator[LogRun]:
             samples=partial(_answers, file.path, (model, baseline, annotator)),
             printed=_counted(own) | dict(_printed(file, model)),
             unknown=UNKNOWN,
-            remark=_remark(own),
+            remark=_remark(file.path, own),
         )
 
 
 def _submitted(path: Path, model: str, annotator: str) -> str:
-    """The generator, and where the folder of its submission has another name this too: several submissions
-    may state one generator."""
+    """The name of the submission's folder, as on AlpacaEval's leaderboard; several submissions may state one
+    generator."""
     folder = path.resolve().parent
     if folder.name != annotator:
         return model
     while folder.name == annotator:  # AlpacaEval's own results have such a folder within itself
         folder = folder.parent
-    return model if folder.name == model else f"{model} ({folder.name})"
+    return folder.name
 
 
 def _rows(file: LogFile) -> Iterator[_JudgedAnswer]:
@@ -194,12 +194,13 @@ def _printed(file: LogFile, model: str) -> Iterator[tuple[str, PrintedScore]]:
                 yield name, PrintedScore(value, items, mean=name != LENGTH_CONTROLLED)
 
 
-def _remark(rows: Sequence[_JudgedAnswer]) -> str | None:
+def _remark(path: Path, rows: Sequence[_JudgedAnswer]) -> str | None:
     several = len(rows) - len({row.instruction for row in rows})
+    named = _submitted(path, rows[0].model, rows[0].annotator)
     if rows[0].model == rows[0].baseline:
         return "the model is the baseline itself, so that every answer is a draw with itself"
     if not several:
-        return None
+        return None if named == rows[0].model else f"its answers are of the generator `{rows[0].model}`"
     return (
         f"{several:,} rows judge an instruction again, some perhaps in the other order: the mean of an "
         "instruction's preferences counts, where AlpacaEval counts every row"

@@ -58,10 +58,11 @@ release: .venv/installed
 docs: .venv/installed
 	$(BIN)/sphinx-build -q -W --keep-going -c tools/site docs results/site
 
-# Real reports with their studies, results/gallery, which `make docs` takes into the site.
+# Real reports with their studies, results/gallery, which `make docs` takes into the site. BOARDS="NAME=FOLDER ..."
+# adds the reports of logs, such as those of public leaderboards.
 GALLERY := gridcard.toml specs/scaffold_pocket.toml specs/judged_pocket.toml specs/languages.toml specs/cross_package.toml
 gallery: run scaffolds judged
-	$(BIN)/python -m tools.site.gallery $(GALLERY)
+	$(BIN)/python -m tools.site.gallery $(GALLERY) $(BOARDS)
 
 # Which changes of gridc/statistics no test in tests/statistics notices. MODULE=pairs takes one module.
 mutants: .venv/installed

@@ -4,23 +4,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gridc.reports import figures
-from gridc.reports.findings.breakdowns import BREAKDOWNS
+from gridc.reports.findings.breakdowns import BREAKDOWNS, repeats_itself
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.verdicts import VERDICTS
 from gridc.reports.statements.standings import letters, tied
-from gridc.schema.rows import BreakdownRow, MajorityRow, PlaceRow, StandingsRow
+from gridc.schema.rows import BreakdownRow, MajorityRow, ModelBreakdownRow, PlaceRow, StandingsRow
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardLine:
     """A model with its places: the letters of its tie groups, those it cannot be told apart from, the models
-    of a lower mean that do better on most units, and the mean length of its answers."""
+    of a lower mean that do better on most units, and what is known of its answers."""
 
     place: PlaceRow
     letters: str
     tied: tuple[str, ...]
     majorities: tuple[MajorityRow, ...]
-    length: float | None
+    answers: ModelBreakdownRow | None
+
+    @property
+    def length(self) -> float | None:
+        return None if self.answers is None else self.answers.length
+
+    @property
+    def repeated(self) -> bool:
+        """Whether it gives one long answer again and again."""
+        return self.answers is not None and repeats_itself(self.answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ def _leaderboard(
     benchmark: BenchmarkFinding, standings: StandingsRow, parts: BreakdownRow | None
 ) -> Leaderboard:
     named, others = letters(standings), tied(standings)
-    lengths = {} if parts is None else {row.model: row.length for row in parts.models}
+    answers = {} if parts is None else {row.model: row for row in parts.models}
     lines = tuple(
         LeaderboardLine(
             place,
@@ -74,7 +83,7 @@ def _leaderboard(
                     key=lambda row: -row.units,
                 )
             ),
-            lengths.get(place.model),
+            answers.get(place.model),
         )
         for place in standings.order
     )

@@ -172,6 +172,7 @@ def as_html(
         ),
         begun=[section.board for section in sections if section.row.benchmark in begun],
         source=_source(findings),
+        called=_called(findings),
         squares=first_screen.squares(findings, [each.row for each in told_first.verdicts[:MOST_VERDICTS]]),
         most_squares=first_screen.MOST_SQUARES,
         examples=findings[EXAMPLES],
@@ -241,8 +242,16 @@ def _source(findings: Findings) -> str:
     files = () if findings.recorded is None else findings.recorded.files
     if not files:
         return ""
-    first = f"{Path(files[0].path).name} (SHA-256 {files[0].sha256[:12]}…)"
-    return first if len(files) == 1 else f"{len(files):,} files, the first {first}"
+    if len(files) > 1:
+        return f"{len(files):,} files"
+    return f"{Path(files[0].path).name} (SHA-256 {files[0].sha256[:12]}…)"
+
+
+def _called(findings: Findings) -> dict[str, str]:
+    """By benchmark what the logs call its score."""
+    named = {} if findings.recorded is None else findings.recorded.readings
+    spec = findings.plan.study.spec
+    return {row.id: named[row.note or row.id] for row in spec.benchmark if (row.note or row.id) in named}
 
 
 def _statements(findings: Findings, *parts: DocumentPart) -> list[Statement]:

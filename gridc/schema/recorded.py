@@ -37,6 +37,9 @@ class RecordedRuns(Part):
     files: tuple[LogFileRow, ...]
     notes: tuple[str, ...]
     unknown: tuple[str, ...]
+    readings: Annotated[
+        dict[str, str], Field(description="By benchmark, as the logs name it, what they call the score.")
+    ] = Field(default_factory=dict)
 
     @property
     def provenance(self) -> str:

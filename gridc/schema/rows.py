@@ -387,6 +387,8 @@ class ModelBreakdownRow(Part):
         Rounded | None, Field(description="Mean characters of its answers; null without texts.")
     ]
     answers: Annotated[Count, Field(description="How many answers that is the mean of.")]
+    commonest: Annotated[Count, Field(description="How many of them are the text that it gives most often.")]
+    commonest_length: Annotated[Count, Field(description="Characters of that text.")]
 
 
 class BreakdownRow(Part):

@@ -47,7 +47,7 @@ def _of_model(
     groups: Mapping[str, str],
     names: Sequence[str],
 ) -> Json:
-    means, lengths = defaultdict(list), []
+    means, said = defaultdict(list), list[str]()
     for configuration in over:
         cell = benchmark.at[model, configuration]
         scores = defaultdict(list)
@@ -61,10 +61,18 @@ def _of_model(
                WHERE cell = ? GROUP BY item, replicate""",
             [cell["id"]],
         )
-        lengths += [len(text) for text, _ in texts if text is not None and text not in MISSING]
+        said += [text for text, _ in texts if text is not None and text not in MISSING]
     return {
         "model": model,
         "by_category": [fmean(means[name]) if means[name] else None for name in names],
-        "length": fmean(lengths) if lengths else None,
-        "answers": len(lengths),
+        "length": fmean(map(len, said)) if said else None,
+        "answers": len(said),
+        "commonest": max(map(said.count, set(said)), default=0),
+        "commonest_length": len(
+            min(
+                (text for text in set(said)),
+                key=lambda text: (-said.count(text), len(text), text),
+                default="",
+            )
+        ),
     }

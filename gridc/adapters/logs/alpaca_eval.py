@@ -35,7 +35,7 @@ DRAW = (0, 1.5)
 UNKNOWN = (
     "the annotator's model and prompt, except for its name",
     "decoding, prompts and versions of the models",
-    "how long a model could answer: the length-controlled win rate is a regression over all models",
+    "the length-controlled win rate, which is a regression over all models",
 )
 
 

@@ -94,12 +94,13 @@ def pairs_told_apart(name: str, row: StandingsRow) -> Figure:
     for place in range(count):
         middle = (place + 0.5) * side
         if count <= LABELLED:
-            canvas.text(-6, middle, order[place], size=min(9, side), fill=INK, anchor="end")
+            label = f"{order[place]} {place + 1}"
+            canvas.text(-6, middle, label, size=min(9, side), fill=INK, anchor="end")
         elif place + 1 in _ticks(count):
             canvas.text(-6, middle, str(place + 1), size=9, anchor="end")
         if place + 1 in _ticks(count):
             canvas.text(middle, -7, str(place + 1), size=9, anchor="middle")
-    widest = max(map(len, order)) * CHARACTER if count <= LABELLED else 30
+    widest = (max(map(len, order)) + 3) * CHARACTER if count <= LABELLED else 30
     apart = sum(count - 1 - len(own - {model}) for own, model in zip(together, order, strict=True)) // 2
     return figure(
         f"{name}-pairs",

@@ -22,11 +22,20 @@ MOST_CATEGORIES = 40
 
 
 class _CellParts(NamedTuple):
-    """The mean score of a cell by category (None where it asks no item of it), and the characters of the
-    answers that are texts."""
+    """The mean score of a cell by category (None where it asks no item of it), and the answers that are
+    texts, how often each."""
 
     means: Sequence[float | None]
-    lengths: Sequence[int]
+    texts: Counter[str]
+
+
+LONG = 40
+"""Characters from which an answer is no label or number."""
+
+
+def repeats_itself(row: ModelBreakdownRow) -> bool:
+    """Whether half of a model's answers or more are one and the same long text."""
+    return row.commonest_length >= LONG and 2 * row.commonest >= row.answers > 1
 
 
 def breakdowns(record: RunRecord) -> tuple[BreakdownRow, ...]:
@@ -50,13 +59,22 @@ def _of_benchmark(record: RunRecord, benchmark: BenchmarkFinding) -> BreakdownRo
             for score in benchmark.cells
             if score.cell.model == place.model and score.cell.configuration in standings.over
         ]
-        lengths = [length for parts in own for length in parts.lengths]
+        texts = sum((parts.texts for parts in own), Counter[str]())
+        answers = texts.total()
+        # Of several that are as common the shortest, the first by its letters.
+        text, commonest = min(
+            texts.items(), key=lambda each: (-each[1], len(each[0]), each[0]), default=("", 0)
+        )
         models.append(
             ModelBreakdownRow(
                 model=place.model,
                 by_category=tuple(_mean([parts.means[at] for parts in own]) for at in range(len(categories))),
-                length=_mean(lengths),
-                answers=len(lengths),
+                length=decimals(sum(len(one) * times for one, times in texts.items()) / answers)
+                if answers
+                else None,
+                answers=answers,
+                commonest=commonest,
+                commonest_length=len(text),
             )
         )
     if not categories and not any(row.answers for row in models):
@@ -71,14 +89,14 @@ def _of_benchmark(record: RunRecord, benchmark: BenchmarkFinding) -> BreakdownRo
 def _parts(
     record: RunRecord, score: CellScore, of_item: dict[str, str], categories: Sequence[str]
 ) -> _CellParts:
-    earned, asked, lengths = Counter[str](), Counter[str](), []
+    earned, asked, texts = Counter[str](), Counter[str](), Counter[str]()
     for row in record.store.responses_of(record.plan.study_digest, score.cell.key):
         earned[of_item[row.item]] += row.score
         asked[of_item[row.item]] += 1
         if row.text is not None and row.text not in (NO_ANSWER, NOT_LOGGED):
-            lengths.append(len(row.text))
+            texts[row.text] += 1
     return _CellParts(
-        [earned[name] / (score.scale * asked[name]) if asked[name] else None for name in categories], lengths
+        [earned[name] / (score.scale * asked[name]) if asked[name] else None for name in categories], texts
     )
 
 

@@ -86,10 +86,11 @@ def recorded_runs(
     logs: ReadLogs, benchmarks: Iterable["RecordedBenchmark"] = (), further: Iterable[str] = ()
 ) -> RecordedRuns:
     """What was read, what was seen of these benchmarks, and what it does not say; with `further` notes."""
-    seen = [*logs.notes, *further]
+    seen, called = [*logs.notes, *further], dict[str, str]()
     for one in benchmarks:
         differs = f"models also differ in: {', '.join(one.between)}"
         readings = list(dict.fromkeys(run.reading for cell in one.cells.values() for run in cell.runs))
+        called[one.name] = ", ".join(readings)
         seen += [f"{one.name}: the score is what the log calls {', '.join(f'`{name}`' for name in readings)}"]
         seen += [f"{one.name}: {text}" for text in (*([differs] if one.between else []), *one.warnings)]
     unknown = (f"{one.run.package}: {what}" for one in logs.runs for what in one.run.unknown)
@@ -101,6 +102,7 @@ def recorded_runs(
         ),
         notes=tuple(visible(writable(text)) for text in seen),
         unknown=tuple(dict.fromkeys(visible(writable(text)) for text in unknown)),
+        readings={visible(writable(name)): visible(writable(text)) for name, text in called.items()},
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gridc.numbers import asked_items, between, count, counted, over_units, percent
+from gridc.reports.findings.breakdowns import BREAKDOWNS, repeats_itself
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import approximate, verdict_lines
 from gridc.reports.findings.moves import largest_move
@@ -186,8 +187,19 @@ def _places(findings: Findings) -> Iterator[str]:
             averaged = f", averaged over {counted(len(row.over), 'configuration')}" if several else ""
             yield f"On {benchmark.benchmark}{averaged}, {standings.first_words(row)}."
             for text in (*standings.top_words(row), *standings.majority_words(row)):
-                yield f"{text[0].upper()}{text[1:]}." if text.startswith("no model") else f"{text}."
+                yield f"{text[0].upper()}{text[1:]}." if text.startswith("which") else f"{text}."
+            yield from _same_answers(findings, benchmark)
             yield f"{standings.neighbour_words(row)}."
+
+
+def _same_answers(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[str]:
+    """Models that give one long answer again and again, whatever is asked."""
+    for row in findings[BREAKDOWNS]:
+        same = [model for model in row.models if repeats_itself(model)]
+        if row.benchmark == benchmark.benchmark and same:
+            told = [f"{model.model} in {model.commonest:,} of {model.answers:,}" for model in same[:FEW]]
+            told += [f"{len(same) - FEW:,} more models"] if len(same) > FEW else []
+            yield f"Word for word the same answer, whatever is asked: {listed(told)}."
 
 
 def _models_differ(findings: Findings, rows: Sequence[VerdictRow]) -> str:
@@ -388,7 +400,7 @@ def _order(
     changed = [(where, pair) for where, pair in pairs if pair.counts.plus and pair.counts.minus]
     if not several:
         if recorded:
-            return "Each model was asked in one configuration: what another would change is not known."
+            return "Each model was run in one configuration: what another would change is not known."
         return f"{asked}one configuration was run, which shows no order to hold or to change."
     if len(changed) == 1 == len(pairs):
         ((_, pair),) = changed

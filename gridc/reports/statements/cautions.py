@@ -169,6 +169,8 @@ def _reading(findings: Findings) -> Caution:
             said.append(f"By people's labels on {benchmark.benchmark}, {'; '.join(told[:FEW])}{more}.")
     nobody = list(unchecked(findings))
     said += nobody
+    if not said and findings.recorded is not None:
+        return Caution(READING, "The scores are those of the logs; gridc read no answer.", False, False)
     if not said:
         return Caution(READING, "By fixed rules; no person checked a sample.", False, False)
     return Caution(READING, " ".join(said), bad or bool(nobody))

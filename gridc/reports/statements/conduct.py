@@ -58,8 +58,9 @@ def recorded(findings: Findings) -> Iterator[Statement]:
     if findings.recorded is not None:
         files = counted(len(findings.recorded.files), "log")
         yield Statement(
-            f"Recorded runs, from {files}: gridc asked nothing and stamped nothing. Every p, and what is "
-            "established, also assumes that no run and no item was left out because of its result.",
+            f"Others ran these models, and this report reads {files}: gridc asked nothing, and nothing was "
+            "stamped before. Every p, and what is established, also assumes that no run and no item was left "
+            "out because of its result.",
             "limit",
         )
 

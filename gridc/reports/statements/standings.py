@@ -57,22 +57,25 @@ def first_words(row: StandingsRow) -> str:
     firsts = _possible_firsts(row)
     if len(firsts) == 1:
         return f"{firsts[0]} is first, on new items too"
+    pairs = _pairs(row)
     if len(firsts) <= NAMED:
-        return f"{listed(firsts, 'or')} is first: these items do not show which"
+        among = "" if pairs == 1 else f"among all {pairs:,} pairs tested "
+        return f"{listed(firsts, 'or')} is first: {among}these items do not show which"
     return f"{firsts[0]} has the best score, and any of {len(firsts):,} models can be first on new items"
 
 
 def top_words(row: StandingsRow) -> Iterator[str]:
-    """Which of many models are in the first three for certain, and which may be."""
+    """Which of many models are among the first three on new items, and which may be."""
     if len(row.order) < 2 * NAMED:
         return
     sure = [each.model for each in row.order if each.worst <= NAMED]
     rest = [each.model for each in row.order if each.best <= NAMED < each.worst]
-    who = listed(sure) if sure else "no model"
-    are = "are" if len(sure) > 1 else "is"
-    others = listed(rest) if len(rest) <= NAMED else f"{len(rest):,} others" if sure else f"{len(rest):,}"
-    more = "" if not rest else f"; {others} may be{' too' if sure else ''}"
-    yield f"{who} {are} in the first three for certain{more}"
+    others = listed(rest) if len(rest) <= NAMED else f"{len(rest):,} {'others' if sure else 'models'}"
+    if not sure:
+        yield f"which models are among the first three is not shown: {others} can be"
+        return
+    more = "" if not rest else f"; {others} may be too"
+    yield f"{listed(sure)} {'are' if len(sure) > 1 else 'is'} among the first three, on new items too{more}"
 
 
 def majority_words(row: StandingsRow) -> Iterator[str]:
@@ -80,34 +83,52 @@ def majority_words(row: StandingsRow) -> Iterator[str]:
     leader = row.order[0].model
     ahead = [each for each in row.majorities if each.higher == leader]
     if ahead:
-        most = max(ahead, key=lambda each: each.units)
-        more = len(ahead) - 1
-        others = "" if not more else f", and {counted(more, 'more model')} on most too"
+        first, *more = sorted(ahead, key=lambda each: -each.units)
+        others = [f"{each.ahead_on_most} ({each.units:,})" for each in more[:NAMED]]
+        others += [f"{len(more) - NAMED:,} more"] if len(more) > NAMED else []
+        too = f", and so {'do' if len(more) > 1 else 'does'} {listed(others)}" if more else ""
         unit = "unit" if row.grouped else "item"
         yield (
-            f"{leader} has the best mean, but {most.ahead_on_most} does better on {most.units:,} of "
-            f"{counted(row.units, unit)}{others}"
+            f"{leader} has the best mean, but {first.ahead_on_most} does better on {first.units:,} of "
+            f"{counted(row.units, unit)}{too}"
         )
 
 
 def neighbour_words(row: StandingsRow) -> str:
-    """How many neighbours are told apart."""
-    apart = sum(each.apart for each in row.neighbours)
+    """How many neighbours are told apart, among all pairs and among neighbours alone."""
+    ties = _tied_pairs(row)
+    among_all = sum((each.a, each.b) not in ties for each in row.neighbours)
+    alone = sum(each.apart for each in row.neighbours)
+    several = "" if alone == among_all else f"; {alone:,}, where only neighbours are tested"
     return (
-        f"{apart:,} of {counted(len(row.neighbours), 'pair')} of neighbours in the order can be told apart "
-        "(Holm)"
+        f"{among_all:,} of {counted(len(row.neighbours), 'pair')} of neighbours in the order can be told "
+        f"apart{several}"
     )
+
+
+def apart_words(row: StandingsRow) -> str:
+    """How many of all pairs are told apart."""
+    return f"{_pairs(row) - len(_tied_pairs(row)):,} of {_pairs(row):,}"
+
+
+def _pairs(row: StandingsRow) -> int:
+    return len(row.order) * (len(row.order) - 1) // 2
+
+
+def _tied_pairs(row: StandingsRow) -> set[tuple[str, str]]:
+    """Those that are not told apart, in order."""
+    return {pair for group in row.tie_groups for pair in combinations(group, 2)}
 
 
 def both_words(row: StandingsRow) -> Iterator[str]:
     """Neighbours that are told apart among neighbours, and not among all pairs."""
-    tied = {pair for group in row.tie_groups for pair in combinations(group, 2)}
-    both = [f"{each.a} and {each.b}" for each in row.neighbours if each.apart and (each.a, each.b) in tied]
+    ties = _tied_pairs(row)
+    both = [f"{each.a} and {each.b}" for each in row.neighbours if each.apart and (each.a, each.b) in ties]
     if both:
-        pairs = len(row.order) * (len(row.order) - 1) // 2
         yield (
             f"told apart as neighbours and yet tied: {'; '.join(both[:SHOWN])} (places and ties test all "
-            f"{pairs:,} pairs in both directions, which asks more than {len(row.neighbours):,} neighbours do)"
+            f"{_pairs(row):,} pairs in both directions, which asks more than {len(row.neighbours):,} "
+            "neighbours do)"
         )
 
 

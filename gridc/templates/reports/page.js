@@ -52,38 +52,36 @@ for (const made of document.querySelectorAll("[data-copy]")) {
 
 // Tables of models: search by name, sort by a column, and save as CSV.
 for (const field of document.querySelectorAll("[data-find]")) {
-  field.closest(".find").hidden = false;
+  const shown = field.closest(".find");
+  shown.hidden = false;
   field.addEventListener("input", () => {
-    const wanted = field.value.trim().toLowerCase();
-    for (const row of document.getElementById(field.dataset.find).tBodies[0].rows)
-      row.hidden = !row.querySelector("th").textContent.toLowerCase().includes(wanted);
+    const wanted = field.value.trim().toLowerCase(), rows = [...document.getElementById(field.dataset.find).tBodies[0].rows];
+    for (const row of rows) row.hidden = !row.querySelector(".name").textContent.toLowerCase().includes(wanted);
+    const found = rows.filter(row => !row.hidden).length;
+    shown.querySelector("output").textContent = wanted ? `${found} of ${rows.length}` : "";
   });
 }
-const content = cell => cell.dataset.value ?? cell.textContent.trim();
 for (const table of document.querySelectorAll("table[data-sort]")) {
   [...table.tHead.rows[0].cells].forEach((head, at) => {
     if (head.dataset.fixed !== undefined) return;
     const made = button("", () => {
-      const down = head.getAttribute("aria-sort") === "ascending";
+      const down = head.getAttribute("aria-sort") === "ascending", value = row => row.cells[at].dataset.value;
       for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const order = (a, b) => content(a.cells[at]).localeCompare(content(b.cells[at]), "en", { numeric: true });
-      const numeric = (a, b) => content(a.cells[at]) - content(b.cells[at]);
-      const rows = [...table.tBodies[0].rows], by = rows.every(row => row.cells[at].dataset.value) ? numeric : order;
-      table.tBodies[0].append(...rows.sort((a, b) => down ? by(b, a) : by(a, b)));
+      const by = (a, b) => value(a) ? value(a) - value(b) : a.cells[at].textContent.localeCompare(b.cells[at].textContent, "en", { numeric: true });
+      table.tBodies[0].append(...[...table.tBodies[0].rows].sort((a, b) => down ? by(b, a) : by(a, b)));
     });
     made.append(...head.childNodes);
     head.append(made);
   });
 }
-for (const made of document.querySelectorAll("[data-csv]")) {
+// A spreadsheet takes a text that begins so for a formula: a quote before it makes it a text.
+const cell = value => `"${String(value ?? "").replace(typeof value === "number" ? /$^/ : /^[=+@-]/, "'$&").replaceAll('"', '""')}"`;
+for (const made of document.querySelectorAll("[data-save]")) {
   made.addEventListener("click", () => {
-    const table = document.getElementById(made.dataset.csv);
-    // A cell that a spreadsheet would take for a formula begins with a quote.
-    const plain = text => `"${text.trim().replace(/\s+/g, " ").replace(/^[=+@-]/, "'$&").replaceAll('"', '""')}"`;
-    const own = cell => cell.querySelector("details") ? [...cell.querySelector("details").childNodes].slice(1).map(node => node.textContent).join("") : (cell.querySelector("small") ? cell.firstChild.textContent : cell.textContent);
-    const lines = [...table.rows].map(row => [...row.cells].filter(cell => !cell.classList.contains("drawn")).map(cell => plain(own(cell))).join(","));
-    save("data:text/csv;charset=utf-8," + encodeURIComponent(lines.join("\r\n") + "\r\n"), made.dataset.csv + ".csv");
+    const table = document.getElementById(made.dataset.save), lines = [table, ...table.tBodies[0].rows];
+    const text = lines.map(line => JSON.parse(line.dataset.csv).map(cell).join(",") + "\r\n").join("");
+    save("data:text/csv;charset=utf-8," + encodeURIComponent(text), made.dataset.save + ".csv");
   });
 }
 

@@ -64,9 +64,7 @@ def untold(benchmark: str, pairs: "Sequence[PairFinding] | Sequence[PairRow]") -
         return ""
     rest = f"has the other {len(pairs) - MOST:,} too"
     if len(pairs) > MOST_ROWS:
-        rest = (
-            "has the tests and the gap of every pair, and that of neighbours in the order of scores in full"
-        )
+        rest = "has the tests and the gap of every pair, and all else of these and of neighbours by score"
     return (
         f"Of {counted(len(pairs), 'pair')} of models on {benchmark}, {MOST} are told one by one: those with "
         "the strongest claims, and of equal claims those with the closest scores. certificate.json "

@@ -287,10 +287,12 @@ def crossing(rising: Callable[[float], float], low: float, high: float, begin: f
             slope = (value - last[1]) / (place - last[0])
         low, high = (place, high) if value < 0 else (low, place)
         after = place - value / slope if slope > 0 else low
+        if slope > 0 and abs(after - place) <= EXACT * abs(place):
+            return after
         if not low < after < high:
             after = (low + high) / 2
-        if abs(after - place) <= EXACT * abs(place):
-            return after
+            if after in (low, high):
+                return after
         place, last = after, (place, value)
     return place
 

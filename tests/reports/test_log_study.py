@@ -544,7 +544,7 @@ def test_a_certificate_of_thousands_of_pairs_has_the_rows_that_are_told(
     for scope, whole in zip(row["scopes"], all_of_it["scopes"], strict=True):
         held = [each for each in whole["pairs"] if frozenset((each["a"], each["b"])) in kept]
         assert scope == {**whole, "pairs": held}
-    rest = "certificate.json has the tests and the gap of every pair, and that of neighbours in the order of"
+    rest = "certificate.json has the tests and the gap of every pair, and all else of these and of neighbours"
     assert any(rest in text for text in few["statements"])
     pages = [(folder / "report.html").read_text() for folder in (many, tmp_path)]
     assert rest in pages[1] and "too." not in pages[1].split(rest)[1][:200]

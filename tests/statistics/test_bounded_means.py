@@ -56,6 +56,15 @@ def test_a_limit_is_where_the_test_is_at_its_level(n: int) -> None:
         assert share_above(values, np.ones(n), limit) == pytest.approx((1 - level) / 2, rel=1e-9)
 
 
+def test_a_limit_is_the_same_in_any_unit() -> None:
+    """To the last digits, so that what is printed of the same data is the same."""
+    for more, less in product(range(6), range(6)):
+        values = np.repeat([1.0, 0.5, 0.0], [more, 11 - more - less, less])
+        for times in (3, 5):
+            limit = lower_limit(values, np.ones(11), 0.95)
+            assert lower_limit(times * values, np.full(11, times), 0.95) == pytest.approx(limit, abs=1e-13)
+
+
 @pytest.mark.parametrize("n", [1, 2, 7, 40])
 def test_it_is_a_mean_of_random_weights(n: int) -> None:
     random, draws = np.random.default_rng(n), 400_000

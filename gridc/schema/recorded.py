@@ -29,6 +29,31 @@ class LogFileRow(Part):
         return visible("/".join(re.split(r"[/\\]", self.path)[-2:]))
 
 
+class LogGroupRow(Part):
+    """Benchmarks that a package puts together, as one number for a model in a configuration. What is missing
+    counts as it does in their scores."""
+
+    group: str
+    model: str
+    configuration: str
+    reading: str
+    micro: Annotated[Rounded | None, Field(description="The mean over items: each counts alike.")]
+    micro_interval: ScoreInterval
+    macro: Annotated[
+        Rounded | None, Field(description="The mean over benchmarks of their means: each counts alike.")
+    ]
+    macro_interval: ScoreInterval
+    items: Count
+    benchmarks: tuple[str, ...]
+    missing: Annotated[
+        tuple[str, ...], Field(description="Of the group's, those that are not in it, and why.")
+    ]
+    printed: Annotated[Rounded | None, Field(description="What the package prints.")]
+    printed_is: Annotated[
+        Literal["micro", "macro", "both"] | None, Field(description="Which of them that is; null for none.")
+    ]
+
+
 class RecordedRuns(Part):
     """Logs of other packages that answers are read from: what wrote them, which files they are, what was seen
     while they were read, and what they do not record."""
@@ -40,6 +65,9 @@ class RecordedRuns(Part):
     readings: Annotated[
         dict[str, str], Field(description="By benchmark, as the logs name it, what they call the score.")
     ] = Field(default_factory=dict)
+    groups: Annotated[
+        tuple[LogGroupRow, ...], Field(description="One number for each group of benchmarks.")
+    ] = ()
 
     @property
     def provenance(self) -> str:
@@ -123,31 +151,6 @@ class LogPrinted(Part):
     agree: Count
     without_items: Annotated[Count, Field(description="Numbers that are printed of what has no items.")]
     differences: tuple[LogPrintedRow, ...]
-
-
-class LogGroupRow(Part):
-    """Benchmarks that a package puts together, as one number for a model in a configuration. What is missing
-    counts as it does in their scores."""
-
-    group: str
-    model: str
-    configuration: str
-    reading: str
-    micro: Annotated[Rounded | None, Field(description="The mean over items: each counts alike.")]
-    micro_interval: ScoreInterval
-    macro: Annotated[
-        Rounded | None, Field(description="The mean over benchmarks of their means: each counts alike.")
-    ]
-    macro_interval: ScoreInterval
-    items: Count
-    benchmarks: tuple[str, ...]
-    missing: Annotated[
-        tuple[str, ...], Field(description="Of the group's, those that are not in it, and why.")
-    ]
-    printed: Annotated[Rounded | None, Field(description="What the package prints.")]
-    printed_is: Annotated[
-        Literal["micro", "macro", "both"] | None, Field(description="Which of them that is; null for none.")
-    ]
 
 
 class LogBenchmarkRow(Part):

@@ -116,8 +116,8 @@ class LogReport:
         notes = [f"not in these reports: {what}" for what in self.left_out]
         notes += [f"{part.name} is compared apart from {part.apart}" for part in self._parts if part.apart]
         printed, groups = self.certificate.printed, self.certificate.groups
-        notes += [*words.printed_lines(printed), *words.group_sentences(groups)]
-        runs = recorded_runs(self._logs, benchmarks, notes)
+        notes += [*words.printed_lines(printed), *words.group_lines(groups)]
+        runs = recorded_runs(self._logs, benchmarks, notes, groups)
         about = {
             "id": "logs",
             "title": "Imported logs",

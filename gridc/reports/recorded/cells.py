@@ -24,7 +24,7 @@ from gridc.numbers import counted, percent
 from gridc.outcomes import STATES, AnswerTable, CellOutcomes
 from gridc.reports.words import level_names, table
 from gridc.schema.comparison import Aspect, StateCounts
-from gridc.schema.recorded import LogFileRow, RecordedRuns
+from gridc.schema.recorded import LogFileRow, LogGroupRow, RecordedRuns
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.unbounded_means import difference
 from gridc.statistics.unit_intervals import Ends, share, unit_totals
@@ -83,9 +83,13 @@ def _without_name(value: Any, model: str) -> object:
 
 
 def recorded_runs(
-    logs: ReadLogs, benchmarks: Iterable["RecordedBenchmark"] = (), further: Iterable[str] = ()
+    logs: ReadLogs,
+    benchmarks: Iterable["RecordedBenchmark"] = (),
+    further: Iterable[str] = (),
+    groups: Iterable[LogGroupRow] = (),
 ) -> RecordedRuns:
-    """What was read, what was seen of these benchmarks, and what it does not say; with `further` notes."""
+    """What was read, what was seen of these benchmarks, and what it does not say; with `further` notes, and
+    the `groups` that benchmarks are of."""
     seen, called = [*logs.notes, *further], dict[str, str]()
     for one in benchmarks:
         differs = f"models also differ in: {', '.join(one.between)}"
@@ -102,6 +106,7 @@ def recorded_runs(
         ),
         notes=tuple(visible(writable(text)) for text in seen),
         unknown=tuple(dict.fromkeys(visible(writable(text)) for text in unknown)),
+        groups=tuple(groups),
         readings={visible(writable(name)): visible(writable(text)) for name, text in called.items()},
     )
 

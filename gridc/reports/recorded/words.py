@@ -114,24 +114,6 @@ def group_lines(rows: Sequence[LogGroupRow]) -> Iterator[str]:
         yield f"{group} of {of} lacks {counted(len(missing), 'task')}: {'; '.join(missing[:FEW])}{more}"
 
 
-def group_sentences(rows: Sequence[LogGroupRow]) -> Iterator[str]:
-    """The groups of the first models, and what groups lack."""
-    yield from map(group_sentence, rows[:FEW])
-    if len(rows) > FEW:
-        yield f"{len(rows) - FEW:,} more means of a group: logs.json has all"
-    yield from group_lines(rows)
-
-
-def group_sentence(row: LogGroupRow) -> str:
-    """`m, mmlu: 0.512 [0.504, 0.520] over 14,042 items, ...`."""
-    where = ", ".join([row.model, row.group, *_configuration(row.configuration)])
-    return (
-        f"{where}: {scored(row.micro, row.micro_interval)} over {counted(row.items, 'item')}, each counting "
-        f"alike (micro), and {scored(row.macro, row.macro_interval)} over "
-        f"{counted(len(row.benchmarks), 'benchmark')}, each counting alike (macro)"
-    )
-
-
 def benchmark_lines(row: LogBenchmarkRow) -> Iterator[str]:
     """A benchmark, and what to know before any p."""
     size = counted(row.items, "item")

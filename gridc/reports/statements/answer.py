@@ -170,8 +170,15 @@ def _headline(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         return (
             _models_differ(findings, rows) if asks == "models_differ" else _order_answer(findings, rows, asks)
         )
-    places = list(_places(findings))
-    return places[0] if places else next(_facts_of_scores(findings, boards), "")
+    first = list(_places(findings))
+    if not first and findings.recorded is not None and not _several(findings):
+        first = list(_of_new_items(findings))
+    return first[0] if first else next(_facts_of_scores(findings, boards), "")
+
+
+def _several(findings: Findings) -> bool:
+    """Whether some benchmark was run in several configurations."""
+    return any(len(row.full.scope.configurations) > 1 for row in findings.benchmarks)
 
 
 def _places(findings: Findings) -> Iterator[str]:
@@ -187,7 +194,7 @@ def _places(findings: Findings) -> Iterator[str]:
             averaged = f", averaged over {counted(len(row.over), 'configuration')}" if several else ""
             yield f"On {benchmark.benchmark}{averaged}, {standings.first_words(row)}."
             for text in (*standings.top_words(row), *standings.majority_words(row)):
-                yield f"{text[0].upper()}{text[1:]}." if text.startswith("which") else f"{text}."
+                yield _capital(f"{text}.") if text.startswith("which") else f"{text}."
             yield from _same_answers(findings, benchmark)
             yield f"{standings.neighbour_words(row)}."
 
@@ -197,9 +204,10 @@ def _same_answers(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[s
     for row in findings[BREAKDOWNS]:
         same = [model for model in row.models if repeats_itself(model)]
         if row.benchmark == benchmark.benchmark and same:
-            told = [f"{model.model} in {model.commonest:,} of {model.answers:,}" for model in same[:FEW]]
+            told = [f"{one.model} ({one.commonest:,} of {one.answers:,} answers)" for one in same[:FEW]]
             told += [f"{len(same) - FEW:,} more models"] if len(same) > FEW else []
-            yield f"Word for word the same answer, whatever is asked: {listed(told)}."
+            verb = "gives" if len(same) == 1 else "give"
+            yield f"{listed(told)} {verb} the same answer, word for word, whatever is asked."
 
 
 def _models_differ(findings: Findings, rows: Sequence[VerdictRow]) -> str:
@@ -306,19 +314,21 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
     differ = [row for row in rows if row.answer == "differ"]
     safe = [row for row in differ if robust(row, findings)]
     weak = [row for row in differ if row not in safe]
-    under = "Under the reference configuration"
+    under = "Under the reference configuration " if _several(findings) else ""
     if safe:
         many = f"{len(safe)} of {len(tested)} differences are" if len(safe) > 1 else "one difference is"
         many = "the difference is" if len(tested) == 1 else many
-        yield f"{under} {many} beyond chance: {better_named(safe, findings)}.{_few_units(safe, findings)}"
+        yield _capital(
+            f"{under}{many} beyond chance: {better_named(safe, findings)}.{_few_units(safe, findings)}"
+        )
     if weak:
         passes = "passes" if len(weak) == 1 else "pass"
         yield (
-            f"{under} {better_named(weak, findings)}: that {passes} the test, but not if unreadable answers "
+            f"{under}{better_named(weak, findings)}: that {passes} the test, but not if unreadable answers "
             f"count the other way.{_few_units(weak, findings)}"
         )
     if tested and not differ:
-        yield "Under the reference configuration no two models can be told apart."
+        yield _capital(f"{under}no two models can be told apart.")
     several = [row for row in rows if row.choices is not None]
     holds = [row for row in several if row.choices is not None and row.choices.survival == "holds"]
     depends = [row for row in several if row.choices is not None and row.choices.survival == "depends"]
@@ -332,6 +342,11 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
         others = "comparison" if rest == 1 else f"{rest} comparisons"
         whom = "" if rest == len(several) else f" for the other {others}"
         yield f"Whether other configurations would change who is ahead on new items is not known{whom}."
+
+
+def _capital(text: str) -> str:
+    """A sentence that begins with a word and not with a name."""
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _few_units(rows: Sequence[VerdictRow], findings: Findings) -> str:

@@ -59,8 +59,8 @@ def first_words(row: StandingsRow) -> str:
         return f"{firsts[0]} is first, on new items too"
     pairs = _pairs(row)
     if len(firsts) <= NAMED:
-        among = "" if pairs == 1 else f"among all {pairs:,} pairs tested "
-        return f"{listed(firsts, 'or')} is first: {among}these items do not show which"
+        tested = "" if pairs == 1 else f"with all {pairs:,} pairs tested, "
+        return f"{listed(firsts, 'or')} is first: {tested}these items do not show which"
     return f"{firsts[0]} has the best score, and any of {len(firsts):,} models can be first on new items"
 
 

@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from gridc.reports.findings.breakdowns import BREAKDOWNS, MOST_CATEGORIES
 from tests.reports.builders import findings_of, reversing, spec_of
 
 
-def rows_of(kinds: int, models: str = "abc", seed: int = 1) -> list[dict[str, object]]:
+def rows_of(kinds: int, models: str = "abc", seed: int = 1) -> list[dict[str, Any]]:
     rng = np.random.default_rng(seed)
     return [
         {
@@ -30,17 +31,17 @@ def rows_of(kinds: int, models: str = "abc", seed: int = 1) -> list[dict[str, ob
     ]
 
 
-def certificate_of(rows: list[dict[str, object]], folder: Path, **options: str) -> dict[str, object]:
+def certificate_of(rows: list[dict[str, Any]], folder: Path, **options: Any) -> dict[str, Any]:
     path = folder / "t.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     studies.certify([path], **options).write(folder / "out")
-    found: dict[str, object] = json.loads((folder / "out" / "certificate.json").read_text())
+    found: dict[str, Any] = json.loads((folder / "out" / "certificate.json").read_text())
     return found
 
 
 def test_means_and_lengths_are_those_of_the_rows(tmp_path: Path) -> None:
     rows = rows_of(4)
-    (found,) = certificate_of(rows, tmp_path)["breakdowns"]  # type: ignore[misc]
+    (found,) = certificate_of(rows, tmp_path)["breakdowns"]
     assert [(one["category"], one["items"]) for one in found["categories"]] == [
         (f"kind {number}", 15) for number in range(4)
     ]
@@ -55,14 +56,14 @@ def test_means_and_lengths_are_those_of_the_rows(tmp_path: Path) -> None:
         assert one["by_category"] == pytest.approx(means, abs=1e-6)
         assert (one["length"], one["answers"]) == (pytest.approx(fmean(lengths[model])), len(lengths[model]))
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "By category" in page and "kind 3" in page and ">characters<" in page
+    assert "By category" in page and "kind 3" in page and "mean length, characters" in page
 
 
 def test_a_field_of_another_name_is_the_category_that_the_author_says(tmp_path: Path) -> None:
     rows = [{**row, "dataset": row["category"]} for row in rows_of(3)]
     for row in rows:
         del row["category"]
-    (found,) = certificate_of(rows, tmp_path, category="dataset")["breakdowns"]  # type: ignore[misc]
+    (found,) = certificate_of(rows, tmp_path, category="dataset")["breakdowns"]
     assert [one["items"] for one in found["categories"]] == [20, 20, 20]
     with pytest.raises(UsageError, match="that can be its category"):
         studies.certify([tmp_path / "t.jsonl"], category="nothing", ignore=["dataset"])
@@ -72,7 +73,7 @@ def test_a_field_of_another_name_is_the_category_that_the_author_says(tmp_path: 
 
 @pytest.mark.parametrize("kinds", [1, MOST_CATEGORIES + 1])
 def test_one_category_or_very_many_are_none(kinds: int, tmp_path: Path) -> None:
-    (found,) = certificate_of(rows_of(kinds), tmp_path)["breakdowns"]  # type: ignore[misc]
+    (found,) = certificate_of(rows_of(kinds), tmp_path)["breakdowns"]
     assert found["categories"] == [] and found["models"][0]["by_category"] == []
 
 
@@ -90,3 +91,25 @@ def test_two_models_have_no_breakdown(tmp_path: Path) -> None:
 
 def test_findings_without_a_store_have_none() -> None:
     assert findings_of(spec_of(dict.fromkeys("abc")), reversing)[BREAKDOWNS] == ()
+
+
+def test_a_model_that_gives_one_long_answer_to_everything_is_said_to(tmp_path: Path) -> None:
+    """A constant answer, half of the answers, and a short label that is no answer of its own."""
+    rows = rows_of(2, "abcd")
+    always, label = "The output of the first model is the best of all, so choose it.", "yes"
+    for row in rows:
+        number, model = int(str(row["item"])[1:]), row["model"]
+        row["answer"] = {"a": always, "b": always if number % 2 else f"answer {number}", "c": label}.get(
+            str(model), f"answer {number}"
+        )
+    (found,) = certificate_of(rows, tmp_path)["breakdowns"]
+    counts = {one["model"]: (one["commonest"], one["commonest_length"]) for one in found["models"]}
+    assert counts == {"a": (60, len(always)), "b": (30, len(always)), "c": (60, 3), "d": (1, 8)}
+    page = (tmp_path / "out" / "report.html").read_text()
+    told = (
+        "(60 of 60 answers) and b (30 of 60 answers) give the same answer, word for word, whatever is asked."
+    )
+    backwards = (
+        "b (30 of 60 answers) and a (60 of 60 answers) give the same answer, word for word, whatever is"
+    )
+    assert told in page or backwards in page

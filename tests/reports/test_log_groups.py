@@ -132,7 +132,12 @@ def test_the_page_and_the_documents_have_the_groups(tmp_path: Path) -> None:
     gridc.certify(log).write(tmp_path / "out")
     row = rows(log)["all", "m"]
     assert f"{row.micro:.3f}" in (tmp_path / "out" / "logs.md").read_text()
-    assert "over 4 benchmarks, each counting alike (macro)" in (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    shown = page.split('id="h-groups"')[1].split("</section>")[0]
+    for mean in (row.micro, row.macro):
+        assert mean is not None and f">{100 * mean:.1f}<" in shown
+    certificate = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    assert [one["group"] for one in certificate["recorded"]["groups"]] == ["all", "exact"]
     document = json.loads((tmp_path / "out" / "logs.json").read_text())
     assert [one["group"] for one in document["groups"]] == ["all", "exact"]
 

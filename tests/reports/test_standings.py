@@ -82,11 +82,11 @@ def test_who_can_be_first_is_said_with_as_many_names_as_are_read() -> None:
     alone = an_order(6, {(0, other) for other in range(1, 6)})
     assert first_words(alone) == "m0 is first, on new items too"
     assert list(top_words(alone)) == [
-        "m0 is in the first three for certain; 5 others may be too",
+        "m0 is among the first three, on new items too; 5 others may be too",
     ]
     two = an_order(6, {(a, b) for a in (0, 1) for b in range(2, 6)})
-    assert first_words(two) == "m0 or m1 is first: these items do not show which"
+    assert first_words(two) == "m0 or m1 is first: with all 15 pairs tested, these items do not show which"
     none = an_order(6, set())
     assert first_words(none) == "m0 has the best score, and any of 6 models can be first on new items"
-    assert list(top_words(none)) == ["no model is in the first three for certain; 6 may be"]
+    assert list(top_words(none)) == ["which models are among the first three is not shown: 6 models can be"]
     assert list(top_words(an_order(5, set()))) == []

@@ -203,5 +203,5 @@ def test_a_single_contrast_has_the_p_of_the_search(number: int) -> None:
                 searched = sign_flips.max_t_alone(differences, one, signs)
                 for name in ("plus", "minus", "plus_alone", "minus_alone"):
                     assert getattr(found, name) == getattr(searched, name)
-                alone += differences.any()
+                alone += int(differences.any())
     assert alone >= 8, "of hundreds of units it is found without the cubes of most flips"

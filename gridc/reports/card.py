@@ -400,8 +400,9 @@ def against_words(card: Card) -> str:
     certified = sum(row.certified is not None for row in rows)
     supported = sum(row.certified is None and row.supported is not None for row in rows)
     more = f", and {LIKELY} against {supported} more" if supported else ""
+    often = "more often " if any(row.size > 1 for row in rows) else ""
     return (
-        f"more often higher than {ahead} of {len(rows)} models, more often lower than {behind}; established "
+        f"{often}higher than {ahead} of {len(rows)} models, {often}lower than {behind}; established "
         f"against {certified}{more}"
     )
 

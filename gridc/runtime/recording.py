@@ -175,6 +175,9 @@ def new_store(path: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         draft = Path(folder) / path.name
         yield draft
+        # SQLite would read the log of the store that was here into the one that takes its place.
+        for log in ("-wal", "-shm"):
+            path.with_name(path.name + log).unlink(missing_ok=True)
         os.replace(draft, path)
 
 

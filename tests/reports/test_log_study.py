@@ -616,3 +616,11 @@ def test_no_part_takes_the_name_of_another_benchmark_and_no_cell_is_lost(tmp_pat
     report.write(tmp_path / "out")
     certificate = json.loads((tmp_path / "out" / "certificate.json").read_text())
     assert len(certificate["benchmarks"]) == 3
+
+
+def test_a_second_report_leaves_no_log_of_the_first_store(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("model,item,score\na,1,1\na,2,0\nb,1,0\nb,2,0\n")
+    report = studies.certify([tmp_path / "t.csv"])
+    for _ in range(2):
+        report.write(tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").glob("store.sqlite*")] == ["store.sqlite"]

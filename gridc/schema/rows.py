@@ -340,6 +340,10 @@ class PlaceRow(Part):
             "null where none counts against a claim."
         ),
     ] = None
+    constant: Annotated[
+        bool,
+        Field(description="Whether every unit has the same part of a point, as in a draw with itself."),
+    ] = False
 
     @property
     def can_be(self) -> str:

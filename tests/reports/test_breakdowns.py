@@ -106,10 +106,9 @@ def test_a_model_that_gives_one_long_answer_to_everything_is_said_to(tmp_path: P
     counts = {one["model"]: (one["commonest"], one["commonest_length"]) for one in found["models"]}
     assert counts == {"a": (60, len(always)), "b": (30, len(always)), "c": (60, 3), "d": (1, 8)}
     page = (tmp_path / "out" / "report.html").read_text()
+    counts_of = {"a": "a (60 of 60 answers)", "b": "b (30 of 60 answers)"}
+    first, second = sorted("ab", key=lambda model: page.index(counts_of[model]))
     told = (
-        "(60 of 60 answers) and b (30 of 60 answers) give the same answer, word for word, whatever is asked."
+        f"{counts_of[first]} and {counts_of[second]} give the same answer, word for word, whatever is asked"
     )
-    backwards = (
-        "b (30 of 60 answers) and a (60 of 60 answers) give the same answer, word for word, whatever is"
-    )
-    assert told in page or backwards in page
+    assert told in page and "One answer to everything" in page

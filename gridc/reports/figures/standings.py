@@ -10,7 +10,7 @@ from gridc.reports.figures.drawing import (
     HIGHER,
     INK,
     LOWER,
-    TIE,
+    RULE,
     Canvas,
     Figure,
     Margins,
@@ -83,7 +83,7 @@ def pairs_told_apart(name: str, row: StandingsRow) -> Figure:
     for place, own in enumerate(together):
         start = 0
         colours = [
-            "" if at == place or other in own else (LOWER[1] if at > place else TIE)
+            "" if at == place or other in own else (LOWER[1] if at > place else RULE)
             for at, other in enumerate(order)
         ]
         for colour, same in groupby(colours):

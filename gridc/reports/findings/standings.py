@@ -154,6 +154,7 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
                 score=scores[model],
                 interval=share_limits(means.rows, earned[model]),
                 bounds=_bounds(ends[model], means.rows, direction.lower),
+                constant=0 < points[model] < 1 and len(np.unique((good[model] / means.rows).round(9))) == 1,
             )
             for place, model in enumerate(order, start=1)
         ),

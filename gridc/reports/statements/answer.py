@@ -193,9 +193,9 @@ def _places(findings: Findings) -> Iterator[str]:
         if benchmark.benchmark in untold or (findings.recorded is not None and not several):
             averaged = f", averaged over {counted(len(row.over), 'configuration')}" if several else ""
             yield f"On {benchmark.benchmark}{averaged}, {standings.first_words(row)}."
+            yield from _same_answers(findings, benchmark)
             for text in (*standings.top_words(row), *standings.majority_words(row)):
                 yield _capital(f"{text}.") if text.startswith("which") else f"{text}."
-            yield from _same_answers(findings, benchmark)
             yield f"{standings.neighbour_words(row)}."
 
 
@@ -207,7 +207,9 @@ def _same_answers(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[s
             told = [f"{one.model} ({one.commonest:,} of {one.answers:,} answers)" for one in same[:FEW]]
             told += [f"{len(same) - FEW:,} more models"] if len(same) > FEW else []
             verb = "gives" if len(same) == 1 else "give"
-            yield f"{listed(told)} {verb} the same answer, word for word, whatever is asked."
+            best = row.models[0] in same
+            yet = f", and {'' if len(same) == 1 else 'the first of them '}scores best" if best else ""
+            yield f"{listed(told)} {verb} the same answer, word for word, whatever is asked{yet}."
 
 
 def _models_differ(findings: Findings, rows: Sequence[VerdictRow]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gridc.compiler.lowering.asked import differing_words
 from gridc.numbers import between, count, counted, percent
+from gridc.reports.findings.breakdowns import BREAKDOWNS, repeats_itself
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.judges import JUDGE_BIASES, JudgeBias
 from gridc.reports.findings.labels import ALL, AUDITS, JUDGING
@@ -38,8 +39,24 @@ class Caution:
 def cautions(findings: Findings) -> tuple[Caution, ...]:
     """All checks, those that found something first, what weighs most before what weighs less."""
     made = [_unread(findings), _repeated(findings), _same_items(findings), _noise(findings)]
-    made += [*_few_groups(findings), _reading(findings)]
+    made += [*_one_answer(findings), *_few_groups(findings), _reading(findings)]
     return tuple(sorted(made, key=lambda each: not each.bad))
+
+
+def _one_answer(findings: Findings) -> Iterator[Caution]:
+    """Models that give one long answer again and again: their scores are of no answer to a question."""
+    for row in findings[BREAKDOWNS]:
+        same = [
+            f"{model.model} in {model.commonest:,} of {model.answers:,}"
+            for model in row.models
+            if repeats_itself(model)
+        ]
+        if same:
+            more = f" and {len(same) - FEW:,} more" if len(same) > FEW else ""
+            text = (
+                f"On {row.benchmark} word for word the same, whatever is asked: {listed(same[:FEW])}{more}."
+            )
+            yield Caution("One answer to everything", text, True)
 
 
 def _noise(findings: Findings) -> Caution:

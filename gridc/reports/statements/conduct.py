@@ -58,9 +58,9 @@ def recorded(findings: Findings) -> Iterator[Statement]:
     if findings.recorded is not None:
         files = counted(len(findings.recorded.files), "log")
         yield Statement(
-            f"Others ran these models, and this report reads {files}: gridc asked nothing, and nothing was "
-            "stamped before. Every p, and what is established, also assumes that no run and no item was left "
-            "out because of its result.",
+            f"gridc did not run these models. It reads {files} that others made, and nothing was registered "
+            "beforehand. Every p, and what is established, also assumes that no run and no item was left out "
+            "because of its result.",
             "limit",
         )
 

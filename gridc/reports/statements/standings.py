@@ -60,7 +60,11 @@ def first_words(row: StandingsRow) -> str:
     pairs = _pairs(row)
     if len(firsts) <= NAMED:
         tested = "" if pairs == 1 else f"with all {pairs:,} pairs tested, "
-        return f"{listed(firsts, 'or')} is first: {tested}these items do not show which"
+        alone = len(firsts) == 2 and any(
+            (each.a, each.b, each.apart) == (*firsts, True) for each in row.neighbours
+        )
+        though = ", though a test of neighbours alone does" if alone else ""
+        return f"{listed(firsts, 'or')} is first: {tested}these items do not show which{though}"
     return f"{firsts[0]} has the best score, and any of {len(firsts):,} models can be first on new items"
 
 
@@ -99,7 +103,7 @@ def neighbour_words(row: StandingsRow) -> str:
     ties = _tied_pairs(row)
     among_all = sum((each.a, each.b) not in ties for each in row.neighbours)
     alone = sum(each.apart for each in row.neighbours)
-    several = "" if alone == among_all else f"; {alone:,}, where only neighbours are tested"
+    several = "" if alone == among_all else f" ({alone:,}, if nothing but neighbours is tested)"
     return (
         f"{among_all:,} of {counted(len(row.neighbours), 'pair')} of neighbours in the order can be told "
         f"apart{several}"

@@ -62,18 +62,24 @@ for (const field of document.querySelectorAll("[data-find]")) {
   });
 }
 for (const table of document.querySelectorAll("table[data-sort]")) {
-  [...table.tHead.rows[0].cells].forEach((head, at) => {
+  const heads = [...table.tHead.rows[0].cells], menu = document.querySelector(`[data-order="${table.id}"]`);
+  const sort = (at, down) => {
+    heads.forEach(head => head.removeAttribute("aria-sort"));
+    heads[at].setAttribute("aria-sort", down ? "descending" : "ascending");
+    const value = row => row.cells[at].dataset.value;
+    const by = (a, b) => value(a) ? value(a) - value(b) : a.cells[at].textContent.localeCompare(b.cells[at].textContent, "en", { numeric: true });
+    table.tBodies[0].append(...[...table.tBodies[0].rows].sort((a, b) => down ? by(b, a) : by(a, b)));
+    menu.value = at;
+  };
+  heads.forEach((head, at) => {
     if (head.dataset.fixed !== undefined) return;
-    const made = button("", () => {
-      const down = head.getAttribute("aria-sort") === "ascending", value = row => row.cells[at].dataset.value;
-      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const by = (a, b) => value(a) ? value(a) - value(b) : a.cells[at].textContent.localeCompare(b.cells[at].textContent, "en", { numeric: true });
-      table.tBodies[0].append(...[...table.tBodies[0].rows].sort((a, b) => down ? by(b, a) : by(a, b)));
-    });
+    menu.add(new Option(head.textContent, at));
+    const other = { ascending: true, descending: false }, first = head.dataset.down !== undefined;
+    const made = button("", () => sort(at, other[head.getAttribute("aria-sort")] ?? first));
     made.append(...head.childNodes);
     head.append(made);
   });
+  menu.addEventListener("change", () => sort(Number(menu.value), heads[menu.value].dataset.down !== undefined));
 }
 // A spreadsheet takes a text that begins so for a formula: a quote before it makes it a text.
 const cell = value => `"${String(value ?? "").replace(typeof value === "number" ? /$^/ : /^[=+@-]/, "'$&").replaceAll('"', '""')}"`;

@@ -50,6 +50,8 @@ MOST_PAIRS = 3000
 of (docs/statistics.md)."""
 TAIL = 1e-12
 """No p is smaller: tails beyond are not summed."""
+FEW_PAIRS, TRIED = 400, (0.02, 0.06, 0.15)
+"""Of fewer pairs a power is known from outcomes that are tried one by one, with such shares lost."""
 COARSE = 100
 """Fewer items have a lattice of bounds of half a point, others of a tenth of one."""
 STEP, CLOSER, NEAR = 0.15, 9, 0.97
@@ -92,10 +94,29 @@ def paired_lower_limit(items: int, gained: int, lost: int, alpha: float) -> floa
 
 
 def paired_shown(items: int, gained: Whole, lost: Whole, bound: float, alpha: float) -> Flags:
-    """Of which outcomes, (N,), p is `alpha` or less, but for the larger p at bounds below, which few outcomes
-    have: to know a power."""
-    flags: Flags = _score(gained, lost, items, bound) >= _critical(items, round(bound, 12), alpha)
+    """Of which outcomes, (N,), p is `alpha` or less, about: to know a power. p at bounds below can be larger,
+    which matters of few items and a bound above 0, so there the score is that of outcomes tried one by
+    one."""
+    scores, simple = _score(gained, lost, items, bound), _critical(items, round(bound, 12), alpha)
+    critical: float | Floats = simple
+    if bound > 0 and items < FEW_PAIRS:
+        tried = [round(share * items) for share in TRIED]
+        critical = np.interp(lost, tried, [_shown_from(items, one, round(bound, 12), alpha) for one in tried])
+    flags: Flags = scores >= critical
     return flags
+
+
+@lru_cache(maxsize=4096)
+def _shown_from(items: int, lost: int, bound: float, alpha: float) -> float:
+    """The score from which p is `alpha` or less, of outcomes with so many `lost`: half way between the last
+    one that is not shown and the first one that is."""
+    scores = _score(np.arange(items - lost + 1), np.full(items - lost + 1, lost), items, bound)
+    least = min(int(np.searchsorted(scores, _critical(items, bound, alpha))), items - lost)
+    while least < items - lost and paired_above(items, least, lost, bound) > alpha:
+        least += 1
+    while least > 1 and paired_above(items, least - 1, lost, bound) <= alpha:
+        least -= 1
+    return float(scores[max(least - 1, 0)] + scores[least]) / 2
 
 
 @lru_cache(maxsize=4096)

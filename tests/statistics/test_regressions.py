@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import multinomial
 
 from benchmarks.gate import gridc, nel, shares, units
+from gridc.statistics import margins
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.paired_runs import (
     PairedUnits,
@@ -213,3 +214,15 @@ def test_a_large_unit_that_was_not_drawn_is_seen_by_no_test() -> None:
     assert truth < 0
     assert p_not_worse(small, -truth) <= 0.05
     assert round(0.99**12, 2) == 0.89
+
+
+def test_what_is_promised_of_a_loss_is_what_the_test_finds() -> None:
+    """Of 150 items .72 was found where .8 was promised: p at bounds below the margin decides."""
+    loss = detectable([1] * 150, 0.05, ALPHA, ALPHA / 2, 0.1, 0.5).loss
+    assert loss is not None
+    rng, shares = np.random.default_rng(11), [0.05, 0.05 + loss, 0.9 - loss]
+    drawn, times = np.unique(rng.multinomial(150, shares, size=60)[:, :2], axis=0, return_counts=True)
+    found = [margins.paired_above(150, int(lost), int(won), 0.05) <= ALPHA / 2 for won, lost in drawn]
+    shown = margins.paired_shown(150, drawn[:, 1], drawn[:, 0], 0.05, ALPHA / 2)
+    assert np.average(shown == np.array(found), weights=times) >= 0.95
+    assert 0.65 <= np.average(found, weights=times) <= 0.95

@@ -37,8 +37,8 @@ def order_of_models(findings: Findings, benchmark: BenchmarkFinding) -> Iterator
 
 def sentences(row: StandingsRow) -> Iterator[str]:
     """How much of the order stands."""
-    averaged = f", averaged over {len(row.over):,} configurations" if len(row.over) > 1 else ""
-    yield f"{first_words(row)}{averaged}"
+    averaged = f"averaged over {len(row.over):,} configurations, " if len(row.over) > 1 else ""
+    yield f"{averaged}{first_words(row)}"
     yield from top_words(row)
     yield from majority_words(row)
     yield neighbour_words(row)

@@ -261,10 +261,10 @@ def test_a_table_of_models_is_searched(browser: Any, board: Path, size: tuple[in
     assert tab.locator(".leaders .name").all_inner_texts()[0] == "cmd"
     tab.locator("input[data-find]").first.fill("MODEL-1")
     assert tab.locator(".leaders .name:visible").all_inner_texts() == ["model-1", "model-10", "model-11"]
-    assert tab.locator(".find output").first.inner_text() == "3 of 14"
+    assert tab.locator(".lookup output").first.inner_text() == "3 of 14"
     tab.locator("input[data-find]").first.fill("nobody")
     assert tab.locator(".leaders .name:visible").count() == 0
-    assert tab.locator(".find output").first.inner_text() == "0 of 14"
+    assert tab.locator(".lookup output").first.inner_text() == "0 of 14"
     tab.locator("input[data-find]").first.fill("")
     assert tab.locator(".leaders .name:visible").count() == 14
     assert tab.wrong == []

@@ -52,7 +52,7 @@ for (const made of document.querySelectorAll("[data-copy]")) {
 
 // Tables of models: search by name, sort by a column, and save as CSV.
 for (const field of document.querySelectorAll("[data-find]")) {
-  const shown = field.closest(".find");
+  const shown = field.closest(".lookup");
   shown.hidden = false;
   field.addEventListener("input", () => {
     const wanted = field.value.trim().toLowerCase(), rows = [...document.getElementById(field.dataset.find).tBodies[0].rows];

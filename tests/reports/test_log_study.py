@@ -624,3 +624,12 @@ def test_a_second_report_leaves_no_log_of_the_first_store(tmp_path: Path) -> Non
     for _ in range(2):
         report.write(tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").glob("store.sqlite*")] == ["store.sqlite"]
+
+
+def test_a_page_of_one_configuration_has_no_parts_about_changing_it(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("model,item,score\na,1,1\na,2,0\nb,1,0\nb,2,0\n")
+    studies.certify([tmp_path / "t.csv"]).write(tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text()
+    places, links = (set(re.findall(rf'{name}="#?([^"]+)"', page)) for name in ("id", "href"))
+    assert not {"b-t-orderings", "b-t-dispersion", "b-t-variance"} & places and "b-t-pairs" in places
+    assert {link for link in links if link.startswith("b-t")} <= places

@@ -79,7 +79,7 @@ def standings(benchmark: Benchmark, complete: bool, audit: Audit) -> Json | None
                 "score": float(points[model].sum() / n.sum()),
                 "interval": list(limits(n[n > 0], points[model][n > 0])),
                 "bounds": bounds(ends[model], n),
-                "constant": 0 < points[model].sum() < n.sum()
+                "constant": 0 < round(float(points[model].sum() / n.sum()), 6) < 1
                 and len(set((points[model][n > 0] / n[n > 0]).round(9).tolist())) == 1,
             }
             for place, model in enumerate(order, 1)

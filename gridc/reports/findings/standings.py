@@ -154,7 +154,7 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
                 score=scores[model],
                 interval=share_limits(means.rows, earned[model]),
                 bounds=_bounds(ends[model], means.rows, direction.lower),
-                constant=0 < points[model] < 1 and len(np.unique((good[model] / means.rows).round(9))) == 1,
+                constant=0 < decimals(points[model]) < 1 and _is_constant(good[model], means.rows),
             )
             for place, model in enumerate(order, start=1)
         ),
@@ -164,6 +164,12 @@ def standings(outcomes: Outcomes, direction: Direction, alpha: float) -> Standin
         unplaced=tuple(model for model in outcomes.models if model not in ends),
         left_out=tuple(name for at, name in enumerate(outcomes.configurations) if at not in over),
     )
+
+
+def _is_constant(good: Floats, rows: Floats) -> bool:
+    """Whether each unit that is asked has the same part of a point."""
+    asked = rows > 0
+    return len(np.unique((good[asked] / rows[asked]).round(9))) == 1
 
 
 def _bounds(ends: tuple[Floats, Floats], rows: Floats, lower: bool) -> tuple[float, float] | None:

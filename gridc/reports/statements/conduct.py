@@ -59,7 +59,7 @@ def recorded(findings: Findings) -> Iterator[Statement]:
         files = counted(len(findings.recorded.files), "log")
         yield Statement(
             f"gridc did not run these models. It reads {files} that others made, and nothing was registered "
-            "beforehand. Every p, and what is established, also assumes that no run and no item was left out "
+            "in advance. Every p, and what is established, also assumes that no run and no item was left out "
             "because of its result.",
             "limit",
         )

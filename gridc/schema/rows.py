@@ -391,7 +391,10 @@ class ModelBreakdownRow(Part):
         Rounded | None, Field(description="Mean characters of its answers; null without texts.")
     ]
     answers: Annotated[Count, Field(description="How many answers that is the mean of.")]
-    commonest: Annotated[Count, Field(description="How many of them are the text that it gives most often.")]
+    items: Annotated[Count, Field(description="Items that it gave a text to.")]
+    commonest: Annotated[
+        Count, Field(description="To how many of these it gives the text that it gives to most items.")
+    ]
     commonest_length: Annotated[Count, Field(description="Characters of that text.")]
 
 

@@ -47,7 +47,7 @@ def _of_model(
     groups: Mapping[str, str],
     names: Sequence[str],
 ) -> Json:
-    means, said = defaultdict(list), list[str]()
+    means, said = defaultdict(list), list[tuple[str, str]]()
     for configuration in over:
         cell = benchmark.at[model, configuration]
         scores = defaultdict(list)
@@ -57,22 +57,21 @@ def _of_model(
             if scores[name]:
                 means[name].append(fmean(scores[name]))
         texts = study.db.execute(
-            """SELECT json_extract(answer, '$.text'), max(step) FROM trace JOIN call ON call.id = trace.call
-               WHERE cell = ? GROUP BY item, replicate""",
+            """SELECT json_extract(answer, '$.text'), item, max(step)
+               FROM trace JOIN call ON call.id = trace.call WHERE cell = ? GROUP BY item, replicate""",
             [cell["id"]],
         )
-        said += [text for text, _ in texts if text is not None and text not in MISSING]
+        said += [(text, item) for text, item, _ in texts if text is not None and text not in MISSING]
+    given = defaultdict(set)
+    for text, item in said:
+        given[text].add(item)
+    most = min(given, key=lambda text: (-len(given[text]), len(text), text), default="")
     return {
         "model": model,
         "by_category": [fmean(means[name]) if means[name] else None for name in names],
-        "length": fmean(map(len, said)) if said else None,
+        "length": fmean(len(text) for text, _ in said) if said else None,
         "answers": len(said),
-        "commonest": max(map(said.count, set(said)), default=0),
-        "commonest_length": len(
-            min(
-                (text for text in set(said)),
-                key=lambda text: (-said.count(text), len(text), text),
-                default="",
-            )
-        ),
+        "items": len({item for _, item in said}),
+        "commonest": len(given[most]) if said else 0,
+        "commonest_length": len(most),
     }

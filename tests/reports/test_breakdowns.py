@@ -106,9 +106,21 @@ def test_a_model_that_gives_one_long_answer_to_everything_is_said_to(tmp_path: P
     counts = {one["model"]: (one["commonest"], one["commonest_length"]) for one in found["models"]}
     assert counts == {"a": (60, len(always)), "b": (30, len(always)), "c": (60, 3), "d": (1, 8)}
     page = (tmp_path / "out" / "report.html").read_text()
-    counts_of = {"a": "a (60 of 60 answers)", "b": "b (30 of 60 answers)"}
+    counts_of = {"a": "a (60 of 60 items)", "b": "b (30 of 60 items)"}
     first, second = sorted("ab", key=lambda model: page.index(counts_of[model]))
     told = (
         f"{counts_of[first]} and {counts_of[second]} give the same answer, word for word, whatever is asked"
     )
     assert told in page and "One answer to everything" in page
+
+
+def test_few_items_that_are_asked_often_are_not_one_answer_to_everything(tmp_path: Path) -> None:
+    """Two items with ten repetitions each, answered alike every time: each answer is of its item."""
+    rows = [
+        {"model": model, "item": f"i{item}", "replicate": times, "score": float(item == place),
+         "answer": f"The answer to question {item} is what its text says, word for word."}
+        for place, model in enumerate("abc") for item in range(2) for times in range(10)
+    ]  # fmt: skip
+    (found,) = certificate_of(rows, tmp_path)["breakdowns"]
+    assert [(one["items"], one["commonest"], one["answers"]) for one in found["models"]] == [(2, 1, 20)] * 3
+    assert "One answer to everything" not in (tmp_path / "out" / "report.html").read_text()

@@ -5,7 +5,7 @@ that the order averages, each counting as much as another.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gridc.reports.findings.findings import BENCHMARKS, BenchmarkFinding
@@ -22,20 +22,22 @@ MOST_CATEGORIES = 40
 
 
 class _CellParts(NamedTuple):
-    """The mean score of a cell by category (None where it asks no item of it), and the answers that are
-    texts, how often each."""
+    """The mean score of a cell by category (None where it asks no item of it), the answers that are texts,
+    how often each, and the items that each was given to."""
 
     means: Sequence[float | None]
     texts: Counter[str]
+    given: Mapping[str, set[str]]
 
 
-LONG = 40
-"""Characters from which an answer is no label or number."""
+LONG, FEWEST_ITEMS = 40, 5
+"""Characters from which an answer is no label or number, and items from which the same one is no chance."""
 
 
 def repeats_itself(row: ModelBreakdownRow) -> bool:
-    """Whether half of a model's answers or more are one and the same long text."""
-    return row.commonest_length >= LONG and 2 * row.commonest >= row.answers > 1
+    """Whether a model gives one and the same long text to half of the items or more."""
+    repeated = row.commonest >= FEWEST_ITEMS and 2 * row.commonest >= row.items
+    return repeated and row.commonest_length >= LONG
 
 
 def breakdowns(record: RunRecord) -> tuple[BreakdownRow, ...]:
@@ -61,10 +63,13 @@ def _of_benchmark(record: RunRecord, benchmark: BenchmarkFinding) -> BreakdownRo
         ]
         texts = sum((parts.texts for parts in own), Counter[str]())
         answers = texts.total()
+        # By items: one that is asked again, or in several ways, may well be answered alike.
+        given: dict[str, set[str]] = {}
+        for parts in own:
+            for one, items in parts.given.items():
+                given.setdefault(one, set()).update(items)
         # Of several that are as common the shortest, the first by its letters.
-        text, commonest = min(
-            texts.items(), key=lambda each: (-each[1], len(each[0]), each[0]), default=("", 0)
-        )
+        text = min(given, key=lambda one: (-len(given[one]), len(one), one), default="")
         models.append(
             ModelBreakdownRow(
                 model=place.model,
@@ -73,7 +78,8 @@ def _of_benchmark(record: RunRecord, benchmark: BenchmarkFinding) -> BreakdownRo
                 if answers
                 else None,
                 answers=answers,
-                commonest=commonest,
+                items=len(set().union(*given.values())),
+                commonest=len(given.get(text, ())),
                 commonest_length=len(text),
             )
         )
@@ -90,13 +96,17 @@ def _parts(
     record: RunRecord, score: CellScore, of_item: dict[str, str], categories: Sequence[str]
 ) -> _CellParts:
     earned, asked, texts = Counter[str](), Counter[str](), Counter[str]()
+    given: dict[str, set[str]] = {}
     for row in record.store.responses_of(record.plan.study_digest, score.cell.key):
         earned[of_item[row.item]] += row.score
         asked[of_item[row.item]] += 1
         if row.text is not None and row.text not in (NO_ANSWER, NOT_LOGGED):
             texts[row.text] += 1
+            given.setdefault(row.text, set()).add(row.item)
     return _CellParts(
-        [earned[name] / (score.scale * asked[name]) if asked[name] else None for name in categories], texts
+        [earned[name] / (score.scale * asked[name]) if asked[name] else None for name in categories],
+        texts,
+        given,
     )
 
 

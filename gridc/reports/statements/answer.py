@@ -204,7 +204,7 @@ def _same_answers(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[s
     for row in findings[BREAKDOWNS]:
         same = [model for model in row.models if repeats_itself(model)]
         if row.benchmark == benchmark.benchmark and same:
-            told = [f"{one.model} ({one.commonest:,} of {one.answers:,} answers)" for one in same[:FEW]]
+            told = [f"{one.model} ({one.commonest:,} of {one.items:,} items)" for one in same[:FEW]]
             told += [f"{len(same) - FEW:,} more models"] if len(same) > FEW else []
             verb = "gives" if len(same) == 1 else "give"
             best = row.models[0] in same

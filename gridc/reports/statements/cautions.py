@@ -47,7 +47,7 @@ def _one_answer(findings: Findings) -> Iterator[Caution]:
     """Models that give one long answer again and again: their scores are of no answer to a question."""
     for row in findings[BREAKDOWNS]:
         same = [
-            f"{model.model} in {model.commonest:,} of {model.answers:,}"
+            f"{model.model} in {model.commonest:,} of {model.items:,} items"
             for model in row.models
             if repeats_itself(model)
         ]

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from gridc.compiler.frontend.read import CheckedSpec, read_spec
+from gridc.compiler.frontend.read import CheckedSpec
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.inputs.resolve import Study, decides_by, resolve
 from gridc.compiler.lock.lock import Lock, lock_path, read_lock
 from gridc.compiler.preflight.consent import consents_given
 from gridc.compiler.preflight.hazards import refuse_hazards, require_askable
+from gridc.compiler.preflight.task_files import read_with_tasks
 from gridc.schema.inference import CriterionRule
 from gridc.schema.spec import Spec
 
@@ -42,7 +43,7 @@ def resolve_spec(
 
     Raises `SpecError` or `StampError` with all findings of the first stage to fail.
     """
-    checked = read_spec(path, data_folder, models_folder)
+    checked = read_with_tasks(path, data_folder, models_folder, online)
     lock = read_lock(lock_path(path))
     covers_behaviour = lock is None or lock.covers_behaviour
     rule: CriterionRule = "limits" if lock is None else decides_by(lock.content)

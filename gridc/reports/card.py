@@ -20,7 +20,7 @@ from gridc.compiler.instrument.propagation import PARTS, STATES
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import CODES
 from gridc.numbers import asked_items, counted, percent
-from gridc.reports.findings.conduct import ENVIRONMENT
+from gridc.reports.findings.conduct import CONDUCT, ENVIRONMENT
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
 from gridc.reports.findings.hypotheses import sentence
@@ -185,7 +185,12 @@ def _made_with(findings: Findings, source: Benchmark) -> Iterator[tuple[str, str
         yield "seed of the items", str(drawn.seed)
     if source.exemplars is not None:
         yield "seed of the exemplars", str(source.exemplars.seed)
-    for name, digest in sorted(study.stamped()["inputs"]["templates"].items()):
+    inputs = study.stamped()["inputs"]
+    if task := inputs["benchmarks"][source.id].get("task"):
+        yield "task", f"{task['task']} of {task['package']}"
+    if proof := findings[CONDUCT].tasks.get(source.id):
+        yield "prompts of the task", proof
+    for name, digest in sorted(inputs["templates"].items()):
         yield f"template {name}", digest
     words = drawn_words(spec)
     if words is not None:

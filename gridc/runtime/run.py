@@ -25,6 +25,7 @@ from gridc.compiler.lock.deviations import Reconciliation
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.judging import JudgingState, is_judged
 from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.lowering.task_prompts import prompt_proofs
 from gridc.compiler.preflight.consent import NONE_GIVEN, Consents
 from gridc.diagnostics.errors import BudgetError, Diagnostic, StoreError, UnavailableError
 from gridc.runtime import blinding, judging
@@ -265,7 +266,13 @@ def run(
         announced = _announcing(open_engine, watch)
         opens = connecting(announced, lock, store, meter, compiled.spec, consents, say, repeat_lost)
         stages = open_stages(plan, store, shard, opens, say)
-        start = events.RunStarted(stamp=plan.study_digest, gridc=__version__, answered=reused)
+        tasks = {proof.benchmark: str(proof) for proof in prompt_proofs(plan)}
+        start = events.RunStarted(
+            stamp=plan.study_digest,
+            gridc=__version__,
+            answered=reused,
+            **({"tasks": tasks} if tasks else {}),
+        )
         if any(stage.tasks for stage in stages):
             store.record(start)
         _execute(stages, store, plan, watch, meter)

@@ -437,6 +437,13 @@ class BenchmarkEffects(Table):
     shots: Annotated[
         int | None, Field(ge=0, le=64, description="How many exemplars precede the item. Default: 0.")
     ] = None
+    exemplars_as: Annotated[
+        Literal["text", "turns"] | None,
+        Field(
+            description="How a chat shows exemplars: text, in the turn of the item; turns, each as a turn of "
+            "the user and one of the assistant. Default: text."
+        ),
+    ] = None
     options: Annotated[
         Literal["lettered", "listed", "none"] | None,
         Field(

@@ -49,8 +49,9 @@ class LoaderKind:
 
     Its items may come in `families` that say the same in other words, or be pairs of `sentences` that are
     compared and not asked. Where it is `by_file`, the name of a file says which response earns a point, and
-    no column does. `columns` are those by which a file of its format is known whatever its name, for each
-    form; a format with columns that anyone's file may have has none. `also` is what people call its format.
+    no column does. Where it reads a `task`, a package says how its items are asked and scored. `columns` are
+    those by which a file of its format is known whatever its name, for each form; a format with columns that
+    anyone's file may have has none. `also` is what people call its format.
     """
 
     gold: tuple[Gold, ...] = ()
@@ -60,6 +61,7 @@ class LoaderKind:
     families: bool = False
     sentences: bool = False
     by_file: bool = False
+    task: bool = False
     columns: tuple[tuple[str, ...], ...] = ()
     also: tuple[str, ...] = ()
 
@@ -85,6 +87,7 @@ LOADER_KINDS: Mapping[str, LoaderKind] = {
     "crows_pairs": LoaderKind(
         sentences=True, columns=(("sent_more", "sent_less", "stereo_antistereo", "bias_type"),)
     ),
+    "lm-eval": LoaderKind(task=True),
     "mmlu": LoaderKind(),
     "or_bench": LoaderKind(tasks=("respond", "classify"), by_file=True),
     "rows": LoaderKind(
@@ -108,6 +111,8 @@ LOADER_KINDS: Mapping[str, LoaderKind] = {
     "xstest": LoaderKind(tasks=("respond", "classify"), columns=(("prompt", "type", "label", "focus"),)),
 }
 """By the `loader` of the language. How each reads its file is in `compiler.inputs.loaders.files.LOADERS`."""
+
+TASK_LOADERS = tuple(name for name, kind in LOADER_KINDS.items() if kind.task)
 
 LoaderName = Annotated[str, *named(LOADER_KINDS)]
 
@@ -472,5 +477,11 @@ class Loading(Table):
 class Exemplars(Table):
     """Where few-shot exemplars come from. k shots are the first k of the draw, in its order."""
 
-    pool: Annotated[Literal["rest"], Field(description="rest: items of families outside the sample.")]
+    pool: Annotated[
+        Literal["rest", "task"],
+        Field(
+            description="rest: items of families outside the sample; task: those that the task's package "
+            "draws for each item, by its own sampler."
+        ),
+    ]
     seed: Annotated[int, Field(ge=0, description="Seeds the draw; one draw serves all items.")]

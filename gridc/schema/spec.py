@@ -8,12 +8,12 @@ description is its documentation. What needs more than one table to decide lives
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from gridc.schema.base import EVERYWHERE, Contradiction, Declared, Id, One, Selector, Table, Text
 from gridc.schema.effects import NUMBERS, BenchmarkEffects, Effects, Parts, VarName
 from gridc.schema.inference import Analysis, AnyHypothesis, Curve, Exclude, Falsification, Family, Fork
-from gridc.schema.items import Exemplars, LoaderName, Loading, Sample, UnitLevel
+from gridc.schema.items import TASK_LOADERS, Exemplars, LoaderName, Loading, Sample, UnitLevel, loader_kind
 from gridc.schema.judging import Judge
 from gridc.schema.models import Model
 from gridc.schema.scores import NamedOutcome, scale_of
@@ -51,8 +51,23 @@ class Variant(Table):
     note: Annotated[Text | None, Field(description="For readers: who translated it, and how.")] = None
 
 
+TASK = "task:"
+"""What comes before the name of a package's task."""
+
+
+def _direction_unless_task(schema: dict[str, Any]) -> None:
+    task = [
+        {"properties": {"source": {"pattern": f"^{TASK}"}}},
+        {"properties": {"loader": {"enum": [*TASK_LOADERS]}}},
+    ]
+    schema |= {"if": {"anyOf": task}, "else": {"required": ["direction"]}}
+    del schema["properties"]["direction"]["default"]
+
+
 class Benchmark(BenchmarkEffects):
     """A set of items and the file format they come in."""
+
+    model_config = ConfigDict(json_schema_extra=_direction_unless_task)
 
     id: Annotated[Id, Field(description="How the study calls it.")]
     loader: Annotated[
@@ -63,10 +78,11 @@ class Benchmark(BenchmarkEffects):
         str,
         Field(
             pattern=r"^((data|path|builtin):.+"
-            r"|hf:[\w.\-]+/[\w.\-]+(@(refs/convert/parquet|[\w.\-]+))?(/.+|\?[^/?]+))$",
+            r"|hf:[\w.\-]+/[\w.\-]+(@(refs/convert/parquet|[\w.\-]+))?(/.+|\?[^/?]+)|task:[^\s/]+)$",
             description="data:FILE under --data or GRIDC_DATA, path:FILE beside the spec, builtin:FILE, "
             "hf:OWNER/NAME@REVISION/FILE or hf:OWNER/NAME@REVISION?config=NAME&split=NAME; * in the file's "
-            "name takes every file that fits, by name.",
+            "name takes every file that fits, by name. task:NAME, a task or group of the package that the "
+            "loader reads; path:FILE.yaml is a task file beside the spec.",
             examples=["data:truthfulqa/v0_mc_task.json", "data:bbq/*.jsonl", "builtin:pocket_bbq.jsonl"],
         ),
     ]
@@ -74,10 +90,10 @@ class Benchmark(BenchmarkEffects):
         DirectionName | Annotated[float, Field(ge=0, le=1)],
         Field(
             description="Which score is the good one: higher_is_better or lower_is_better (also written "
-            "higher or lower), or a score from 0 to 1, of which the nearest is best.",
+            "higher or lower), or a score from 0 to 1, of which the nearest is best. A task says it itself.",
             examples=["higher", 0.5],
         ),
-    ]
+    ] = "higher_is_better"
     unit: Annotated[
         UnitLevel | None,
         Field(
@@ -108,6 +124,11 @@ class Benchmark(BenchmarkEffects):
     ] = None
 
     @property
+    def is_task(self) -> bool:
+        """Whether a package says how its items are asked and scored."""
+        return self.source.startswith(TASK) or loader_kind(self.loader).task
+
+    @property
     def target(self) -> float | None:
         """The score of which the nearest is best; None where more, or less, is better."""
         return self.direction if isinstance(self.direction, float) else None
@@ -116,6 +137,12 @@ class Benchmark(BenchmarkEffects):
     def lower_is_better(self) -> bool:
         """Whether the lower of two scores is the better one."""
         return self.direction == "lower_is_better"
+
+    @model_validator(mode="after")
+    def _direction_stated(self) -> Self:
+        if "direction" not in self.model_fields_set and not self.is_task:
+            raise ValueError("`direction` is missing")  # the schema says it better
+        return self
 
     @model_validator(mode="after")
     def _loading_fits(self) -> Self:

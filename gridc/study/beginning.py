@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import assert_never, get_args
 
 from gridc.compiler import draft
-from gridc.compiler.frontend.read import read_spec
 from gridc.compiler.frontend.unsupported import unstated
 from gridc.compiler.inputs.loaders.gold import short
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import right_answers
+from gridc.compiler.preflight.task_files import read_with_tasks
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
 from gridc.files import write_atomic
 from gridc.schema import jsonschema
@@ -151,7 +151,7 @@ def _compiled(tried: Path, spec: Path, recognised: Sequence[str]) -> tuple[tuple
     row that does not follow its format stands how that was `recognised`."""
     place = place_of(tried)
     try:
-        checked = read_spec(tried, place.data, place.models)
+        checked = read_with_tasks(tried, place.data, place.models)
         if checked.references.absent:
             names = ", ".join(sorted(checked.references.absent))
             return (), [f"not looked at, as its files are not here: {names}"]

@@ -46,9 +46,9 @@ class Place:
 
     def checked(self) -> "CheckedSpec":
         """The spec alone, checked; nothing that it names is read. Raises `SpecError`."""
-        from gridc.compiler.frontend.read import read_spec
+        from gridc.compiler.preflight.task_files import read_with_tasks
 
-        return read_spec(self.spec, self.data, self.models)
+        return read_with_tasks(self.spec, self.data, self.models)
 
     def store(self, compiled: "CheckedSpec | Compiled") -> Path:
         """The path of the study's store. Raises `StoreError` (GC605) where the results folder is a link:

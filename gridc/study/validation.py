@@ -98,7 +98,10 @@ def _named(checked: "CheckedSpec") -> Iterator[Path]:
             yield folder / reference.removeprefix("path:")
         elif reference.startswith("data:") and "\n" not in reference and checked.places.data_folder:
             yield checked.places.data_folder / reference.removeprefix("data:")
+    yield from (folder / stored.name for stored in checked.tasks.values())
     for benchmark in checked.spec.benchmark:
+        if benchmark.is_task:
+            continue
         if benchmark.source.startswith(("path:", "data:")) and benchmark.id not in checked.references.absent:
             yield from (path for _, path in checked.places.benchmark(benchmark.source))
             for variant in benchmark.variants or ():
@@ -191,11 +194,11 @@ def _read(place: Place) -> ValidSpec:
     if verdict is None:
         from gridc.compiler.frontend.checks.aggregates import require_made_one
         from gridc.compiler.frontend.checks.inference import require_estimator
-        from gridc.compiler.frontend.read import read_spec
         from gridc.compiler.frontend.unsupported import unstated
         from gridc.compiler.preflight.providers import require_taken
+        from gridc.compiler.preflight.task_files import read_with_tasks
 
-        checked = read_spec(place.spec, place.data, place.models)
+        checked = read_with_tasks(place.spec, place.data, place.models)
         require_estimator(checked.spec, checked.source)
         require_made_one(checked.spec, checked.source)
         unchecked = require_taken(checked.spec, checked.source)

@@ -34,6 +34,7 @@ GROUPS = {
     "scaffold": "gridc.scaffolds",
     "measurand": "gridc.measurands",
     "scorer": "gridc.scorers",
+    "task": "gridc.tasks",
 }
 """The group of entry points of each kind of plug-in."""
 
@@ -43,6 +44,7 @@ BUILTIN: Mapping[str, frozenset[str]] = {
     "scaffold": frozenset(TAKES),
     "measurand": frozenset(),
     "scorer": frozenset(),
+    "task": frozenset(name for name, kind in LOADER_KINDS.items() if kind.task),
 }
 """Names that no plug-in may have, because gridc has them itself. A measurand of gridc has a colon in its
 name, which no plug-in can have."""
@@ -142,7 +144,7 @@ def with_content(plugin: Plugin) -> Plugin:
 
 def _references(spec: Spec) -> Iterator[tuple[KeyPath, str, str]]:
     stated: list[tuple[KeyPath, str, str | None]] = [
-        (("benchmark", number, "loader"), "loader", benchmark.loader)
+        (("benchmark", number, "loader"), "task" if benchmark.is_task else "loader", benchmark.loader)
         for number, benchmark in enumerate(spec.benchmark)
     ]
     stated += [((*path, "engine"), "engine", model.engine) for path, model in asked_models(spec)]

@@ -22,12 +22,14 @@ from gridc.compiler.frontend.measurands import expand
 from gridc.compiler.frontend.plugins import Plugin, used_plugins
 from gridc.compiler.frontend.references import References, find_references
 from gridc.compiler.frontend.source import Source, read
+from gridc.compiler.frontend.tasks import StoredTask, TaskRequest, task_requests, with_tasks
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.hypotheses import kind_of
 from gridc.diagnostics.errors import Collector, Diagnostic, KeyPath
 from gridc.schema.base import ALPHA, Not, Selector
 from gridc.schema.inference import AnyHypothesis, Family
-from gridc.schema.spec import Spec
+from gridc.schema.items import TASK_LOADERS
+from gridc.schema.spec import TASK, Spec
 
 LONGEST = 80
 """Characters of an id."""
@@ -171,6 +173,7 @@ class CheckedSpec:
     places: ReferenceFolders
     references: References
     plugins: Mapping[str, Plugin] = field(default_factory=dict)
+    tasks: Mapping[str, StoredTask] = field(default_factory=dict)
 
 
 def read_spec(path: Path, data_folder: Path | None = None, models_folder: Path | None = None) -> CheckedSpec:
@@ -182,7 +185,24 @@ def read_spec(path: Path, data_folder: Path | None = None, models_folder: Path |
     source = expanded(read(path))
     written = typed(source)
     plugins = used_plugins(written, source)
-    spec, source = for_each(expand(written, source), source)
+    spec, tasks = with_tasks(expand(written, source), source)
+    spec, source = for_each(spec, source)
     check(spec, source)
     places = ReferenceFolders(path.parent, data_folder, models_folder)
-    return CheckedSpec(source, spec, places, find_references(spec, source, places), plugins)
+    return CheckedSpec(source, spec, places, find_references(spec, source, places), plugins, tasks)
+
+
+def asked_tasks(path: Path) -> Mapping[str, TaskRequest]:
+    """The tasks that a spec asks for, by benchmark, whether or not their files are here. Raises
+    `SpecError`."""
+    source = expanded(read(path))
+    return task_requests(expand(typed(source), source)) if _may_ask(source) else {}
+
+
+def _may_ask(source: Source) -> bool:
+    """Whether it can ask for a task at all; most specs do not, and need not be read twice."""
+    listed = source.values.get("benchmark")
+    tables = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return any(
+        each.get("loader") in TASK_LOADERS or str(each.get("source", "")).startswith(TASK) for each in tables
+    )

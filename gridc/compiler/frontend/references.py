@@ -133,8 +133,8 @@ def find_references(spec: Spec, source: Source, places: ReferenceFolders) -> Ref
             for rank, variant in enumerate(benchmark.variants or ())
         ]
         for here, reference in named:
-            if reference.startswith("hf:"):
-                continue  # it is looked up when it is needed
+            if reference.startswith("hf:") or benchmark.is_task:
+                continue  # the one is looked up when it is needed, the other was
             try:
                 places.benchmark(reference)
             except NotFound as error:
@@ -225,7 +225,7 @@ def _columns_there(
 ) -> Iterator[Diagnostic]:
     """The further columns of items that templates name are those of some benchmark. Of a benchmark that has
     others the prompt of its first item says so; a plug-in's loader gives what it gives."""
-    if any(benchmark.loader.startswith(PLUGIN) for benchmark in spec.benchmark):
+    if any(benchmark.loader.startswith(PLUGIN) or benchmark.is_task for benchmark in spec.benchmark):
         return
     known = [
         name for each in spec.benchmark if each.loading.fields for name in each.loading.fields.extra or ()

@@ -5,11 +5,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from gridc.compiler.frontend.lookup import NotFound, ReferenceFolders
 from gridc.compiler.frontend.plugins import PluginError
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.tasks import StoredTask
 from gridc.compiler.grid import cells
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.inputs.dataset_hub import dataset_files
@@ -33,7 +35,11 @@ from gridc.diagnostics.errors import Collector, KeyPath
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.items import UNIT_LEVELS, Sample, UnitLevel
 from gridc.schema.spec import Benchmark, Spec
+from gridc.schema.tasks import TaskFile
 from gridc.statistics.reproducibility import DrawError
+
+ExemplarDraws = Mapping[int, Mapping[str, tuple[int, ...]]]
+"""Places of exemplars, by number of shots and item."""
 
 SHOWN = 5
 """How many malformed rows of a file are told one by one."""
@@ -43,7 +49,9 @@ SHOWN = 5
 class LoadedItems:
     """A benchmark's items as its files hold them, with the files' digests, the rows that were left out
     because they are malformed, and the hub's commit, if any. `found` is what the spec leaves to the data,
-    such as how the gold column names an option, and `said` what a person should know about the reading."""
+    such as how the gold column names an option, and `said` what a person should know about the reading.
+    `task` says which task of which package they are (`TaskFile.origin`), and `prompts` has by item and form
+    the digest of what that package sends; both are empty for items of anyone's file."""
 
     every: tuple[Item, ...]
     files: Mapping[str, str]
@@ -51,6 +59,8 @@ class LoadedItems:
     hub: Mapping[str, str] | None = None
     found: Mapping[str, str] = field(default_factory=dict)
     said: tuple[str, ...] = ()
+    task: Mapping[str, Any] = field(default_factory=dict)
+    prompts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -117,7 +127,8 @@ class Items:
     """What a benchmark asks: the sampled items in file order and the exemplars in shot order, both with
     their options as the file has them, and the orders and subsets in which the study shows those.
     `unit` is the level at which items are independent of each other. Where that is the question, and each is
-    asked in the same calls so many times, `repeats` says how often."""
+    asked in the same calls so many times, `repeats` says how often. Where each item shows exemplars of its
+    own, `draws` has their places among `exemplars`, by number of shots and item."""
 
     sampled: tuple[Item, ...]
     exemplars: tuple[Item, ...]
@@ -128,6 +139,7 @@ class Items:
     unit: UnitLevel = "family"
     variants: Mapping[str, VariantItems] = field(default_factory=dict)
     repeats: int = 1
+    draws: ExemplarDraws = field(default_factory=dict)
 
     def asked(
         self, order: str | None = None, subset: Sample | None = None, variant: str | None = None
@@ -142,6 +154,14 @@ class Items:
         if order is not None and order.startswith("gold_at:"):
             order = f"shuffled:{self.seed}"
         return tuple(arranged(item, order) for item in self._worded(self.exemplars, variant))
+
+    def drawn(self, item: str, shots: int) -> tuple[int, ...]:
+        """The places of the exemplars that an item shows, among those that are `shown`."""
+        return self.draws[shots][item] if shots and self.draws else tuple(range(shots))
+
+    def seen(self, shots: int) -> frozenset[int]:
+        """The places of all exemplars that some item shows."""
+        return frozenset(place for item in self.sampled for place in self.drawn(item.id, shots))
 
     def _worded(self, items: Sequence[Item], variant: str | None) -> Sequence[Item]:
         return items if variant is None else [self.variants[variant].items[item.id] for item in items]
@@ -208,6 +228,8 @@ class Items:
             "hub": dict(self.source.hub or {}),
             "found": dict(self.source.found),
             "left_out": list(self.source.left_out),
+            "draws": {str(shots): digest(drawn) for shots, drawn in self.draws.items()},
+            "task": dict(self.source.task),
             "subsets": {
                 str(subset): digest([item.id for item in self.asked(None, subset)]) for subset in self.subsets
             },
@@ -234,6 +256,48 @@ class Items:
         }
 
 
+def task_items(stored: StoredTask) -> LoadedItems:
+    """The items of a task file. Each is of the category that its member of the group is."""
+    task = stored.task
+    several = len(task.members) > 1
+    every = tuple(
+        Item(
+            id=item.id,
+            query=item.query,
+            options=item.options,
+            gold=item.gold[0] if item.gold else None,
+            references=item.references,
+            contexts=item.contexts,
+            preamble=item.preamble,
+            extra=item.extra,
+            category=item.member if several else "",
+            tags={"task": item.member} if several else {},
+        )
+        for item in task.items
+    )
+    about = f"{task.title} of {task.package} {task.version}"
+    prompts = {item.id: item.prompts for item in task.items}
+    files = {stored.name: stored.sha256}
+    return LoadedItems(every, files, said=(about, *task.left_out), task=task.origin, prompts=prompts)
+
+
+def task_exemplars(task: TaskFile) -> tuple[Item, ...]:
+    """All exemplars of a task file, in its order."""
+    return tuple(
+        Item(each.id, each.query, references=(each.answer,), extra=each.extra) for each in task.exemplars
+    )
+
+
+def task_draws(task: TaskFile, sampled: Sequence[Item]) -> ExemplarDraws:
+    """Which exemplars each sampled item shows."""
+    asked = {item.id for item in sampled}
+    drawn: dict[int, dict[str, tuple[int, ...]]] = {shots: {} for shots in task.shots if shots}
+    for item in task.items:
+        for shots, places in item.draws.items() if item.id in asked else ():
+            drawn[int(shots)][item.id] = places
+    return drawn
+
+
 def item_digest(item: Item) -> str:
     """SHA-256 of an item as it is asked, its options in the order in which they are shown."""
     return digest(item.as_json())
@@ -250,10 +314,11 @@ class ItemLoader:
         pins: Mapping[str, str],
         online: bool,
         templates: Iterable[str] = (),
+        tasks: Mapping[str, StoredTask] = MappingProxyType({}),
     ) -> None:
         self._spec, self._source, self._places = spec, source, places
         self._pins, self._online = pins, online
-        self._templates = tuple(templates)
+        self._templates, self._tasks = tuple(templates), tasks
         self._wrong = Collector()
         self._loaded: dict[str, LoadedItems] = {}
         self._drawn: dict[str, tuple[Item, ...] | None] = {}
@@ -272,6 +337,9 @@ class ItemLoader:
 
     def _load(self, number: int, benchmark: Benchmark) -> None:
         here: KeyPath = ("benchmark", number, "source")
+        if benchmark.id in self._tasks:
+            self._loaded[benchmark.id] = task_items(self._tasks[benchmark.id])
+            return
         try:
             loaded = self._read(number, benchmark)
             if loaded is not None:
@@ -355,7 +423,8 @@ class ItemLoader:
             sampled = self._draw(benchmark, ())
             if sampled is None:
                 return
-            exemplars = self._exemplars(benchmark, sampled)
+            task = self._tasks.get(benchmark.id)
+            exemplars = self._exemplars(benchmark, sampled) if task is None else task_exemplars(task.task)
             further = any(item.extra for item in sampled)
             sampled = with_questions(sampled, _shown_columns(self._templates) if further else ())
             unit = unit_of(sampled, benchmark.unit)
@@ -389,8 +458,9 @@ class ItemLoader:
         alike = unit == "question" and not (subsets or variants) and self._is_fixed(benchmark)
         repeats = _repeats(sampled) if alike else 1
         items = Items(
-            sampled, exemplars, self._loaded[benchmark.id], orders, subsets, seed, unit, variants, repeats
-        )
+            sampled, exemplars, self._loaded[benchmark.id], orders, subsets, seed, unit, variants, repeats,
+            {} if task is None else task_draws(task.task, sampled),
+        )  # fmt: skip
         if len(variants) == len(benchmark.variants or ()) and self._renders(items, number, renderings):
             self.items[benchmark.id] = items
 

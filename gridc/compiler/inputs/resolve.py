@@ -336,7 +336,8 @@ def resolve(
     """
     spec, source, places, references = checked.spec, checked.source, checked.places, checked.references
     collector = Collector()
-    loader = ItemLoader(spec, source, places, pins, online, references.prompts.values())
+    templates = references.prompts.values()
+    loader = ItemLoader(spec, source, places, pins, online, templates, checked.tasks)
     for diagnostic in loader.load().diagnostics:
         collector.add(diagnostic)
     for check in ITEM_CHECKS:

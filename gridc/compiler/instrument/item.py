@@ -42,6 +42,10 @@ class Item:
     names the pattern that families were filled into (BBQ's question templates), `category` the topic; both
     are empty where the data do not say. `extra` has further columns as plain JSON.
 
+    `preamble` stands before everything else: in a chat it is the system's turn, in plain text the beginning.
+    `contexts` is the query for each option, where the options stand in the question and what follows it is
+    the same for all.
+
     `messages` are what was said before the query, as (role, text). `turns` are what the user says after
     the first reply, one by one. Each of `tools` has a `name`, a `description` and its scripted `results`;
     `functions` are what a server is told that the model may call, as its protocol has them.
@@ -67,6 +71,8 @@ class Item:
     tools: tuple[Mapping[str, Any], ...] = ()
     functions: tuple[Mapping[str, Any], ...] = ()
     question: str = ""
+    preamble: str = ""
+    contexts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.family == "":
@@ -84,6 +90,8 @@ class Item:
                 raise ValueError(f"item {self.id}: {role} {place} is not one of its options")
         if self.expected not in (None, "comply", "refuse"):
             raise ValueError(f"item {self.id}: {self.expected!r} is neither comply nor refuse")
+        if self.contexts and len(self.contexts) != count:
+            raise ValueError(f"item {self.id}: {len(self.contexts)} contexts for {count} options")
         if self.expected is not None and self.options:
             raise ValueError(f"item {self.id}: a prompt to comply with or to refuse has no options")
 
@@ -155,9 +163,9 @@ class Item:
                 "tags": dict(self.tags)}  # fmt: skip
 
     def _texts(self) -> Iterator[object]:
-        yield from (self.id, self.family, *self.options, *self.references, *self.turns)
+        yield from (self.id, self.family, *self.options, *self.references, *self.turns, *self.contexts)
         yield from (text for message in self.messages for text in message)
         yield from (text for pair in self.tags.items() for text in pair)
         sentence_pair = self.options and not self.context and self.query == ""
         yield from () if sentence_pair else (self.query,)
-        yield from (text for text in (self.context, self.open) if text not in ("", None))
+        yield from (text for text in (self.context, self.open, self.preamble) if text not in ("", None))

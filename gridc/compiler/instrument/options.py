@@ -58,6 +58,7 @@ def permuted(item: Item, order: Sequence[int]) -> Item:
         gold=moved(item.gold),
         unknown=moved(item.unknown),
         matching=moved(item.matching),
+        contexts=tuple(item.contexts[place] for place in order) if item.contexts else (),
     )
 
 

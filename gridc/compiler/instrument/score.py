@@ -265,7 +265,10 @@ def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
     """The most likely candidate. Where a likelihood is not a number (None) there is no ranking and no
     choice."""
     ranked = candidates(setting.held("candidates"), item, setting.enumerator)
-    conditional = answers[0]["loglikelihoods"]
+    conditional, tokens = answers[0]["loglikelihoods"], answers[0]["tokens"]
+    if item.contexts:  # one call for each option
+        conditional = [answer["loglikelihoods"][0] for answer in answers]
+        tokens = [answer["tokens"][0] for answer in answers]
     if setting.normalise == "unconditional":
         prior = answers[1]["loglikelihoods"]
         pairs = zip(conditional, prior, ranked, strict=True)
@@ -273,7 +276,7 @@ def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
     else:
         lengths = {
             "none": [1] * len(ranked),
-            "token": answers[0]["tokens"],
+            "token": tokens,
             "char": [len(candidate.text) for candidate in ranked],
         }
         pairs = zip(conditional, lengths[setting.normalise], ranked, strict=True)

@@ -41,6 +41,7 @@ class Setting:
     prompt: str
     method: Method
     shots: int = 0
+    exemplars_as: Literal["text", "turns"] = "text"
     options: OptionStyle = "lettered"
     overflow: Overflow = "error"
     judge: str | None = None
@@ -117,6 +118,11 @@ class Setting:
     def scaffolding(self) -> Scaffold | None:
         """The scaffold, where it is more than one plain call."""
         return None if _direct(self) else self.scaffold
+
+    @property
+    def in_turns(self) -> bool:
+        """Whether exemplars are turns of a chat of their own."""
+        return self.exemplars_as == "turns" and self.chat_template and self.shots > 0
 
     @property
     def ranks(self) -> bool:
@@ -285,6 +291,7 @@ EFFECTS: Mapping[str, KeyEffect] = {
     "prompt": KeyEffect("prompt"),
     "method": KeyEffect("request"),
     "shots": KeyEffect("prompt"),
+    "exemplars_as": KeyEffect("prompt", lambda setting: setting.shots == 0 or not setting.chat_template),
     "options": KeyEffect("prompt"),
     "overflow": KeyEffect("prompt", lambda setting: setting.shots == 0),
     "judge": KeyEffect("score", lambda setting: not METHODS[setting.method].judged),

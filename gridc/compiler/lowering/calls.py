@@ -38,6 +38,11 @@ class Prompt:
             **({"functions": self.functions} if self.functions else {}),
         }
 
+    @property
+    def plain(self) -> str:
+        """As one text, without a chat template: its texts, one after another."""
+        return "\n\n".join(text for _, text in self.messages)
+
     def saying(self, text: str) -> "Prompt":
         """The same messages, the last one with another text."""
         *before, (role, _) = self.messages

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from gridc.compiler.frontend.plugins import GROUPS, Plugin
 from gridc.compiler.grid.cells import Cell
@@ -17,12 +17,13 @@ from gridc.compiler.instrument.render import (
     SandboxError,
     exemplar_blocks,
     options_apart,
+    reference_answer,
     render_behind,
     render_said,
     wrap,
 )
 from gridc.compiler.instrument.scaffolds import PROCEDURES, Procedure, StepReply, ends_with
-from gridc.compiler.instrument.scaffolds.turns import ScaffoldError, ScriptedTool, Steps, Task, Turn
+from gridc.compiler.instrument.scaffolds.turns import Messages, ScaffoldError, ScriptedTool, Steps, Task, Turn
 from gridc.compiler.instrument.score import before_stop
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import (
@@ -39,6 +40,8 @@ from gridc.diagnostics.errors import Diagnostic, SpecError, UnavailableError
 from gridc.schema.base import PLUGIN
 from gridc.schema.effects import Scaffold
 from gridc.schema.models import engine_kind
+
+T = TypeVar("T")
 
 USUAL = 4.0
 """Characters per token of English text, where no tokenizer is here to ask."""
@@ -177,6 +180,7 @@ class Asker:
         self._provided = {model.id for model in study.spec.model if engine_kind(model.engine).provider}
         self._prompts = lru_cache(maxsize=16)(self._render)
         self._blocks = lru_cache(maxsize=16)(self._exemplar_blocks)
+        self._turns_of = lru_cache(maxsize=16)(self._exemplar_turns)
         self._asked = lru_cache(maxsize=16)(lambda name, *how: study.items[name].asked(*how))
 
     def items(self, cell: Cell) -> tuple[Item, ...]:
@@ -198,8 +202,9 @@ class Asker:
 
     def exemplars(self, cell: Cell) -> tuple[Item, ...]:
         """The items that a cell's prompts show with their answers, in order."""
-        setting = cell.setting
-        return self.study.items[cell.benchmark].shown(setting.option_order, setting.variant)[: setting.shots]
+        setting, here = cell.setting, self.study.items[cell.benchmark]
+        shown = here.shown(setting.option_order, setting.variant)
+        return tuple(shown[place] for place in sorted(here.seen(setting.shots)))
 
     def draws(self, cell: Cell) -> bool:
         """Whether another call with the same words could get another answer: it is sampled, or a provider
@@ -272,6 +277,13 @@ class Asker:
 
         def rank(item: Item, prompt: Prompt, replicate: int) -> tuple[Request, ...]:
             ranking = _ranking(setting, item, cell)
+            if item.contexts:
+                worded = (replace(item, query=context) for context in item.contexts)
+                prompts = tuple(self._prompt(*_rendered(cell), one) for one in worded)
+                return tuple(
+                    Request("loglikelihood", model, setting.precision, wording, ranking)
+                    for wording in prompts
+                )
             alone = METHODS[setting.method].weighs and not item.references
             behind = prompt.saying(setting.premise)
             prompts = (behind,) if alone else (prompt, behind) if twice else (prompt,)
@@ -301,10 +313,12 @@ class Asker:
 
     def _prompt(self, benchmark: str, shown: Setting, item: Item) -> Prompt:
         try:
-            texts = self._texts(benchmark, shown, item)
+            before = (*item.messages, *self._turns(benchmark, shown, item))
+            if item.preamble and shown.chat_template:
+                before = (("system", item.preamble), *before)
             opening, *shorter = (
-                Task(benchmark, text, "", shown.system, shown.system_turn, item.messages).opening()
-                for text in texts
+                Task(benchmark, text, "", shown.system, shown.system_turn, before).opening()
+                for text in self._texts(benchmark, shown, item)
             )
         except SandboxError as error:
             raise self._not_rendered(shown.prompt, benchmark, item, error) from None
@@ -320,19 +334,51 @@ class Asker:
 
     def _texts(self, benchmark: str, shown: Setting, item: Item) -> Iterator[str]:
         """The prompt, and where exemplars may be dropped the same with one less each."""
-        template, look, blocks = self.study.prompts[shown.prompt], shown.look, self._blocks(benchmark, shown)
-        least = 0 if shown.overflow == "drop_exemplars" else shown.shots
-        for kept in range(shown.shots, least - 1, -1):
+        template, look = self.study.prompts[shown.prompt], shown.look
+        blocks = [] if shown.in_turns else self._drawn(self._blocks(benchmark, shown), benchmark, shown, item)
+        least = 0 if shown.overflow == "drop_exemplars" else len(blocks)
+        for kept in range(len(blocks), least - 1, -1):
             text = render_behind(blocks[:kept], template, item, shown.options, look)
+            if item.preamble and not shown.chat_template:
+                text = item.preamble + text
             if shown.wrapper is not None:
                 text = wrap(self.study.prompts[shown.wrapper], text, look)
             yield text
 
-    def _exemplar_blocks(self, benchmark: str, shown: Setting) -> list[str]:
-        exemplars = self.study.items[benchmark].shown(shown.option_order, shown.variant)[: shown.shots]
-        return exemplar_blocks(
-            self.study.prompts[shown.prompt], exemplars, shown.options, shown.look, shown.ranked_candidates
-        )
+    def _exemplar_blocks(self, benchmark: str, shown: Setting) -> dict[int, str]:
+        """The exemplars that some item shows, by their place."""
+        places, exemplars = self._exemplars(benchmark, shown)
+        template, style, look = self.study.prompts[shown.prompt], shown.options, shown.look
+        blocks = exemplar_blocks(template, exemplars, style, look, shown.ranked_candidates)
+        return dict(zip(places, blocks, strict=True))
+
+    def _exemplar_turns(self, benchmark: str, shown: Setting) -> dict[int, Messages]:
+        """The same as turns of a chat."""
+        places, exemplars = self._exemplars(benchmark, shown)
+        template, style, look = self.study.prompts[shown.prompt], shown.options, shown.look
+        return {
+            place: (
+                ("user", render_behind((), template, exemplar, style, look)),
+                ("assistant", reference_answer(exemplar, style, look, shown.ranked_candidates)),
+            )
+            for place, exemplar in zip(places, exemplars, strict=True)
+        }
+
+    def _exemplars(self, benchmark: str, shown: Setting) -> tuple[list[int], list[Item]]:
+        here = self.study.items[benchmark]
+        exemplars, places = here.shown(shown.option_order, shown.variant), sorted(here.seen(shown.shots))
+        return places, [exemplars[place] for place in places]
+
+    def _turns(self, benchmark: str, shown: Setting, item: Item) -> Messages:
+        """The exemplars of an item, where they are turns of a chat."""
+        if not shown.in_turns:
+            return ()
+        turns = self._drawn(self._turns_of(benchmark, shown), benchmark, shown, item)
+        return tuple(message for turn in turns for message in turn)
+
+    def _drawn(self, shown_as: Mapping[int, T], benchmark: str, shown: Setting, item: Item) -> list[T]:
+        places = self.study.items[benchmark].drawn(item.id, shown.shots)
+        return [shown_as[place] for place in places]
 
 
 def _rendered(cell: Cell) -> tuple[str, Setting]:
@@ -351,10 +397,16 @@ def _scripted(item: Item) -> tuple[ScriptedTool, ...]:
 
 def _ranking(setting: Setting, item: Item, cell: Cell) -> Mapping[str, Any]:
     delimiter = setting.continuation_delimiter
+    # What follows each context is the same text.
+    texts = [item.references[0]] if item.contexts else _ranked(setting, item, cell)
+    parameters = {"continuations": [delimiter + text for text in texts]}
+    return parameters if setting.seam == "shared_prefix" else {**parameters, "seam": setting.seam}
+
+
+def _ranked(setting: Setting, item: Item, cell: Cell) -> list[str]:
     try:
         ranked = candidates(setting.held("candidates"), item, setting.enumerator)
     except NoCandidates as error:
         message = f"{cell.key} ranks {setting.held('candidates')}, and {error}"
         raise SpecError([Diagnostic("GC313", message)]) from None
-    parameters = {"continuations": [delimiter + candidate.text for candidate in ranked]}
-    return parameters if setting.seam == "shared_prefix" else {**parameters, "seam": setting.seam}
+    return [candidate.text for candidate in ranked]

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.tasks import TaskCode
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.inputs.addresses import (
     PROVIDERS,
@@ -79,7 +80,7 @@ class OutgoingData:
         )
 
 
-Consentable = OutgoingData | ScorerFile
+Consentable = OutgoingData | ScorerFile | TaskCode
 """What needs the person's consent: something that leaves, or somebody's program that runs here."""
 
 Ask = Callable[[Consentable], bool]

@@ -27,6 +27,7 @@ from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan, asked_of
+from gridc.compiler.lowering.task_prompts import prompt_proofs
 from gridc.compiler.preflight.hazard import Hazard
 from gridc.compiler.preflight.run_on import stops_advised
 from gridc.numbers import percent
@@ -102,6 +103,7 @@ def notes(plan: Plan, shown: Sequence[Prospect]) -> Iterator[str]:
     """What a reader of the design should know before a run: how the items were read and which are left out,
     models that may run on, effects below what can be found, and envelopes whose rho_flip saturates."""
     yield from plan.study.notes()
+    yield from (f"{proof.benchmark}: {proof}" for proof in prompt_proofs(plan))
     yield from stops_advised(plan.study)
     yield from _untested(plan.study.spec)
     for prospect in shown:

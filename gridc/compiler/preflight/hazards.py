@@ -282,9 +282,14 @@ def item_hazards(plan: Plan) -> Iterator[Hazard]:
         if alike in seen or cell.benchmark in study.absent:
             continue
         seen.add(alike)
-        drawn = study.items[cell.benchmark].shown(setting.option_order, setting.variant)
-        shown = drawn[: setting.shots]
-        for check in (shared_exemplars, stops_in_answers, options_asked_for):
+        shown = plan.exemplars(cell)
+        by_item = bool(study.items[cell.benchmark].draws)  # then an item is never among its own exemplars
+        checks = (
+            (stops_in_answers, options_asked_for)
+            if by_item
+            else (shared_exemplars, stops_in_answers, options_asked_for)
+        )
+        for check in checks:
             for code, key, problem, help_line in check(setting, plan.items(cell), shown):
                 yield _hazard_at(study.spec, cell, code, key, problem, help_line)
 

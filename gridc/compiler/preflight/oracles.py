@@ -31,7 +31,7 @@ from gridc.compiler.instrument.readers import FORMS, AnswerForm
 from gridc.compiler.instrument.render import PLAIN, PromptLayout
 from gridc.compiler.instrument.score import Outcome, score
 from gridc.compiler.instrument.setting import Setting
-from gridc.compiler.lowering.calls import PlannedSample, Request
+from gridc.compiler.lowering.calls import PlannedSample
 from gridc.schema.effects import Match
 
 Expected = Literal["right", "no point", "unread"]
@@ -454,7 +454,7 @@ def try_oracles(setting: Setting, samples: Sequence[PlannedSample]) -> Iterator[
 def indifferent(setting: Setting, samples: Sequence[PlannedSample]) -> int:
     """How many points a ranking earns that finds all candidates equally likely."""
     return sum(
-        score(setting, sample.item, _likelihoods(sample, lambda request: [0.0] * _width(request))).score
+        score(setting, sample.item, _likelihoods(sample, lambda texts: [0.0] * len(texts))).score
         for sample in samples
     )
 
@@ -494,10 +494,10 @@ def _fails(
 def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: PlannedSample) -> Reply:
     sight = OracleView(setting, sample.item, sample.requests[0].prompt.messages[-1][1])
     if setting.ranks:
-        right = [_is_right(sight, text) for text in sample.requests[0].parameters["continuations"]]
+        right = _right_places(sight, sample)
         place = oracle.prefers(sight, right)
         reply = None if place == "none" else "" if place is None else str(place)
-        answers = _likelihoods(sample, lambda request: _preferring(request, place))
+        answers = _likelihoods(sample, lambda texts: _preferring(texts, place))
     else:
         reply = oracle.says(sight)
         answers = [{"text": reply}]
@@ -510,6 +510,18 @@ def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: Planned
         "unread": outcome.choice is None and outcome.score == 0,
     }
     return Reply(oracle, expected, reply, outcome, passes[expected])
+
+
+def _right_places(sight: OracleView, sample: PlannedSample) -> list[bool | None]:
+    """Whether each candidate is a right answer to what the prompts show. None where they do not say."""
+    item = sample.item
+    if not item.contexts:
+        return [_is_right(sight, text) for text in sample.requests[0].parameters["continuations"]]
+    shown = [request.prompt.messages[-1][1] for request in sample.requests]
+    return [
+        place in item.right if context in text else None
+        for place, (context, text) in enumerate(zip(item.contexts, shown, strict=True))
+    ]
 
 
 def _is_right(sight: OracleView, continuation: str) -> bool | None:
@@ -528,31 +540,29 @@ def _is_right(sight: OracleView, continuation: str) -> bool | None:
     return item.unknown in item.right if text in UNKNOWN_PHRASINGS else None
 
 
-def _width(request: Request) -> int:
-    return len(request.parameters["continuations"])
-
-
-def _preferring(request: Request, place: int | Literal["none"] | None) -> list[float | None]:
+def _preferring(texts: Sequence[str], place: int | Literal["none"] | None) -> list[float | None]:
     """Log-likelihoods in nats that prefer one candidate by far, whatever they are divided by."""
-    texts = request.parameters["continuations"]
     if place is None:
         return [None] * len(texts)
     return [-1e-3 * len(text) if number == place else -10.0 * len(text) for number, text in enumerate(texts)]
 
 
 def _likelihoods(
-    sample: PlannedSample, of: Callable[[Request], Sequence[float | None]]
+    sample: PlannedSample, of: Callable[[Sequence[str]], Sequence[float | None]]
 ) -> list[Mapping[str, Any]]:
     """The answers to a sample's rankings: the prompt's, and where there is one the premise's, which knows
-    only how long the candidates are."""
-    first, *rest = sample.requests
+    only how long the candidates are; or one for each context. `of` gives the likelihoods of texts that are
+    compared."""
+    if sample.item.contexts:
+        texts = sample.item.options
+        return [_ranking([text], [value]) for text, value in zip(texts, of(texts), strict=True)]
+    first, *rest = [request.parameters["continuations"] for request in sample.requests]
     answers: list[Mapping[str, Any]] = [_ranking(first, of(first))]
-    for request in rest:
-        alone = [-1.0 * len(text) for text in request.parameters["continuations"]]
-        answers.append(_ranking(request, alone if any(of(first)) else of(first)))
+    for texts in rest:
+        alone = [-1.0 * len(text) for text in texts]
+        answers.append(_ranking(texts, alone if any(of(first)) else of(first)))
     return answers
 
 
-def _ranking(request: Request, values: Sequence[float | None]) -> dict[str, Any]:
-    counts = [max(1, len(text.split())) for text in request.parameters["continuations"]]
-    return {"loglikelihoods": list(values), "tokens": counts}
+def _ranking(texts: Sequence[str], values: Sequence[float | None]) -> dict[str, Any]:
+    return {"loglikelihoods": list(values), "tokens": [max(1, len(text.split())) for text in texts]}

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gridc.compiler.instrument.judging import Judgment
@@ -62,7 +62,8 @@ class Conduct:
     None where there is none. `versions` are those of gridc that ran the study, in order. `looks` are the
     interim looks: reports of an unfinished run. `observed` are the departures from the plan that the run saw,
     a sentence each; `judging` is None where nobody was asked to judge. `others` are the other stamps that
-    were run, or under which another plan was, in the same store."""
+    were run, or under which another plan was, in the same store. `tasks` says by benchmark whether its
+    prompts are those of the package whose task it is."""
 
     stamped: int | None = None
     started: int | None = None
@@ -71,6 +72,7 @@ class Conduct:
     judging: Judging | None = None
     versions: tuple[str, ...] = ()
     others: frozenset[str] = frozenset()
+    tasks: Mapping[str, str] = field(default_factory=dict)
 
 
 UNKNOWN = Conduct()
@@ -93,6 +95,7 @@ def conduct(store: Store, plan: Plan) -> Conduct:
         looks=tuple(event.seq for event in mine if event.kind == InterimLook.kind),
         observed=tuple(store.observed(stamp)) if plan.study.recorded is None else (),
         judging=_judging(store, plan, mine),
+        tasks=next((event.body.tasks for event in mine if isinstance(event.body, RunStarted)), {}),
         others=frozenset(
             named
             for body in bodies_of(events, Stamped)

@@ -45,11 +45,13 @@ class Stamped(Body):
 
 
 class RunStarted(Body):
-    """A run began, with so many calls answered."""
+    """A run began, with so many calls answered. `tasks` says by benchmark whether its prompts are those of
+    the package whose task it is."""
 
     kind = "start"
     gridc: str
     answered: int
+    tasks: dict[str, str] = {}
 
 
 class Deviated(Body):

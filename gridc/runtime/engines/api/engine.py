@@ -308,7 +308,7 @@ class ApiEngine:
             yield Pursuit(call.id, first, most, shorter=deque(shorter))
             return
         assert isinstance(route, DirectRoute)
-        text = wire.plain_text(call.prompt)
+        text = call.prompt.plain
         for part, given in enumerate(
             (text, *(text + continuation for continuation in call.parameters["continuations"]))
         ):
@@ -396,7 +396,7 @@ class ApiEngine:
                 scores[reply.content["candidate"]] += reply.content["scores"]
             sent = {**results[0].sent, "candidates": len(scores), "model": results[0].model}
             return Answer(call.id, ranked(scores), sent, usage, seconds)
-        text, by_length = wire.plain_text(call.prompt), call.parameters.get("seam") == "context_length"
+        text, by_length = call.prompt.plain, call.parameters.get("seam") == "context_length"
         prompt, *candidates = (reply.content["scored"] for reply in results)
         sent = {**results[0].sent, "candidates": len(candidates), "model": results[0].model}
         return Answer(call.id, scoring.rank(prompt, candidates, text, by_length), sent, usage, seconds)

@@ -222,7 +222,7 @@ def body_of(
     if prompt.chat_template:
         messages = {"messages": messages_of(prompt), **tools_of(prompt)}
         return "/chat/completions", {"model": model, **messages, **stated}
-    return "/completions", {"model": model, "prompt": plain_text(prompt), **stated}
+    return "/completions", {"model": model, "prompt": prompt.plain, **stated}
 
 
 def with_token_digest(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,11 +233,6 @@ def with_token_digest(body: Mapping[str, Any]) -> dict[str, Any]:
         **body,
         "prompt": {"tokens": len(tokens), "sha256": sha256(json.dumps(list(tokens)).encode()).hexdigest()},
     }
-
-
-def plain_text(prompt: Prompt) -> str:
-    """A prompt without a chat template: its texts, one after another."""
-    return "\n\n".join(text for _, text in prompt.messages)
 
 
 def most_tokens(prompt: Prompt, max_tokens: int) -> tuple[int, int]:

@@ -237,7 +237,7 @@ class Prompts:
     def as_text(self, prompt: Prompt) -> str:
         """What is sent: the chat template's text, or the messages as plain text. Raises `HazardError`."""
         if not prompt.chat_template:
-            return "\n\n".join(text for _, text in prompt.messages)
+            return prompt.plain
         if self.template is None:
             message = f"`{self._name}` has no chat template"
             help_line = "set chat_template = false for the model"

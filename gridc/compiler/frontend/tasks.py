@@ -1,0 +1,168 @@
+"""Tasks of other packages: which task files a spec needs, where they lie, and what they add to the spec.
+
+A benchmark whose `loader` reads a task says neither how its items are asked nor how they are scored: the
+task file does (`schema.tasks`). It lies beside the spec, under a name that tells which task it is of and for
+which numbers of exemplars it was made. What is missing is made by `inputs.task_files`, not here.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid.configurations import effect_tables
+from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
+from gridc.files import is_there
+from gridc.schema.canonical import digest_bytes
+from gridc.schema.effects import BenchmarkEffects
+from gridc.schema.items import Exemplars
+from gridc.schema.spec import TASK, Benchmark, Spec
+from gridc.schema.tasks import TaskFile
+
+FOLDER = "tasks"
+SEED = 1234
+"""What lm_eval draws exemplars by, unless it is told another seed."""
+
+_HARNESS_FIRST = ("shots", "chat_template")
+"""What a task states and `[harness]` overrides: how many exemplars there are, and whether there is a chat,
+are choices of a study."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRequest:
+    """A task as a study asks for it. `shots` are the numbers of exemplars that the study states, and `own`
+    says whether the task's own number is asked for too."""
+
+    loader: str
+    reference: str
+    shots: tuple[int, ...]
+    own: bool
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """What its package calls it: a registered name, or a file beside the spec."""
+        return self.reference.partition(":")[2]
+
+    @property
+    def beside(self) -> bool:
+        """Whether it is a file beside the spec, which anyone may have written."""
+        return not self.reference.startswith(TASK)
+
+    def path(self, folder: Path) -> Path:
+        """Where its task file lies, beside a spec in this folder."""
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", re.sub(r"\.ya?ml$", "", self.name))
+        stated = [*(["own"] if self.own and self.shots else []), *map(str, self.shots)]
+        shots = f".shots-{'-'.join(stated)}" if stated else ""
+        seed = "" if self.seed == SEED else f".seed-{self.seed}"
+        return folder / FOLDER / f"{stem}{shots}{seed}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCode:
+    """The files that a task beside a spec is made of, with one digest of them all."""
+
+    names: tuple[str, ...]
+    sha256: str
+    needs_consent: bool = True
+
+    @property
+    def pair(self) -> str:
+        """What consent to it names."""
+        return f"sha256:{self.sha256}"
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.names)} ({self.pair}): a task, whose templates and functions run as programs"
+
+
+def task_requests(spec: Spec) -> dict[str, TaskRequest]:
+    """The tasks that a spec asks for, by benchmark."""
+    return {each.id: _request(spec, each) for each in spec.benchmark if each.is_task}
+
+
+def _request(spec: Spec, benchmark: Benchmark) -> TaskRequest:
+    tables = [
+        table.table
+        for table in effect_tables(spec)
+        if table.where.get("benchmark", benchmark.id) == benchmark.id
+    ]
+    stated = {shots for table in tables if (shots := getattr(table, "shots", None)) is not None}
+    varied = any(all(level.shots is not None for level in axis.level) for axis in spec.axis)
+    own = not (varied or spec.harness.shots is not None or benchmark.shots is not None)
+    seed = SEED if benchmark.exemplars is None else benchmark.exemplars.seed
+    return TaskRequest(benchmark.loader, benchmark.source, tuple(sorted(stated)), own, seed)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTask:
+    """A task file as it lies beside the spec: its name there, the SHA-256 of its bytes, and what it holds."""
+
+    name: str
+    sha256: str
+    task: TaskFile
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, state: tuple[int, int], name: str) -> StoredTask:
+    data = path.read_bytes()
+    return StoredTask(name, digest_bytes(data), TaskFile.model_validate_json(data))
+
+
+def read_task(path: Path, name: str) -> StoredTask:
+    """A task file. Raises `ValueError` with what is wrong with it."""
+    found = path.stat()
+    try:
+        return _read(path, (found.st_size, found.st_mtime_ns), name)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the document"
+        raise ValueError(f"`{place}`: {first['msg']}") from None
+
+
+def with_tasks(spec: Spec, source: Source) -> tuple[Spec, dict[str, StoredTask]]:
+    """The spec with what its tasks state written out where it says nothing else, and the task file of each
+    benchmark. Raises `SpecError` where one is not here or is none."""
+    requests, folder = task_requests(spec), source.path.parent
+    wrong: list[Diagnostic] = []
+    tasks: dict[str, StoredTask] = {}
+    written: list[Benchmark] = []
+    for number, benchmark in enumerate(spec.benchmark):
+        if benchmark.id not in requests:
+            written.append(benchmark)
+            continue
+        here: KeyPath = ("benchmark", number, "source")
+        path = requests[benchmark.id].path(folder)
+        name = path.relative_to(folder).as_posix()
+        if not is_there(path, Path.is_file):
+            message = f"the task file of `{benchmark.source}` is not here ({name})"
+            help = "`gridc plan` makes it where the task's package is installed"
+            wrong.append(source.diagnose("GC347", here, message, help))
+            continue
+        try:
+            tasks[benchmark.id] = read_task(path, name)
+            written.append(_with_task(spec, benchmark, tasks[benchmark.id].task))
+        except ValueError as error:
+            help = "delete it, and `gridc plan` makes it again"
+            wrong.append(source.diagnose("GC347", here, f"{name} is no task file: {error}", help))
+    if wrong:
+        raise SpecError(wrong)
+    return spec.model_copy(update={"benchmark": tuple(written)}), tasks
+
+
+def _with_task(spec: Spec, benchmark: Benchmark, task: TaskFile) -> Benchmark:
+    """A benchmark with the effects of its task, where it states none itself. Raises `ValueError`."""
+    effects = BenchmarkEffects.model_validate(task.settings)
+    stated: dict[str, object] = {
+        key: getattr(effects, key)
+        for key in task.settings
+        if getattr(benchmark, key) is None
+        and not (key in _HARNESS_FIRST and getattr(spec.harness, key) is not None)
+    }
+    if benchmark.chat_template is None and spec.harness.chat_template is None:
+        stated["chat_template"] = False  # as packages of tasks do unless they are told otherwise
+    if benchmark.exemplars is None and task.exemplars:
+        stated["exemplars"] = Exemplars(pool="task", seed=task.seed)
+    return benchmark.model_copy(update={**stated, "direction": task.direction})

@@ -1,0 +1,114 @@
+"""Whether the prompts of a task are those of its package, byte for byte.
+
+A task file has the digest of what its package itself would send for each item, in each form. Here the same
+digest is made of what a plan sends.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gridc.compiler.grid.cells import Cell, cells_of
+from gridc.compiler.instrument.setting import DEFAULTS, Setting
+from gridc.compiler.lowering.calls import PlannedSample
+from gridc.compiler.lowering.plan import Plan
+from gridc.numbers import counted
+from gridc.schema.canonical import canonical, digest_bytes
+from gridc.schema.spec import Benchmark
+
+
+@dataclass(frozen=True, slots=True)
+class PromptProof:
+    """How many prompts of a benchmark are its package's, of how many in the configurations that ask as the
+    package does. `first` names an item whose prompt is another. `others` counts the configurations that ask
+    otherwise, because the study says so, or in a form of which the task file has no digest."""
+
+    benchmark: str
+    package: str
+    equal: int
+    compared: int
+    configurations: int
+    others: int
+    first: str | None = None
+
+    def __str__(self) -> str:
+        """`512 of 512 prompts are lm_eval 0.4.13's to the byte, in 2 configurations`."""
+        if not self.compared:
+            return f"no configuration asks as {self.package} does, so no prompt could be compared with it"
+        where = counted(self.configurations, "configuration")
+        text = f"{self.equal:,} of {self.compared:,} prompts are {self.package}'s to the byte, in {where}"
+        if self.first is not None:
+            text += f" (another is that of {self.first})"
+        if self.others:
+            verb = "asks" if self.others == 1 else "ask"
+            text += f"; {counted(self.others, 'configuration')} {verb} in other words, as the study says"
+        return text
+
+
+def prompt_proofs(plan: Plan) -> Iterator[PromptProof]:
+    """A proof for each benchmark that is a task."""
+    for benchmark in plan.study.spec.benchmark:
+        here = plan.study.items.get(benchmark.id)
+        if here is None or not here.source.prompts:
+            continue
+        cells: dict[Setting, Cell] = {}
+        for cell in cells_of(plan.study.spec):
+            if cell.benchmark == benchmark.id:
+                cells.setdefault(cell.setting.asked, cell)
+        compared, equal, own, first = 0, 0, 0, None
+        for cell in cells.values():
+            form = _form(cell.setting)
+            if not _asks_as_stated(cell.setting, benchmark):
+                continue
+            own += 1
+            for sample in plan.samples(cell):
+                known = here.source.prompts[sample.item.id].get(form)
+                if sample.replicate or known is None:
+                    continue
+                compared += 1
+                same = digest_bytes(canonical(_sent(sample))) == known
+                equal += same
+                first = first if same or first else sample.item.id
+        package = str(here.source.task["package"])
+        yield PromptProof(benchmark.id, package, equal, compared, own, len(cells) - own, first)
+
+
+def _form(setting: Setting) -> str:
+    """How its prompts are sent, by the name of the form in a task file."""
+    if not setting.chat_template:
+        return str(setting.shots)
+    return f"{setting.shots}:{'turns' if setting.exemplars_as == 'turns' else 'chat'}"
+
+
+_FREE = ("shots", "chat_template", "exemplars_as", "items", "overflow", "candidates")
+"""Keys that shape a prompt and that a package varies too, or that choose among prompts."""
+
+
+def _asks_as_stated(setting: Setting, benchmark: Benchmark) -> bool:
+    """Whether the prompts have the words of the task: no key that shapes them says anything else."""
+    free: dict[str, Any] = {key: DEFAULTS.get(key) for key in _FREE}
+    stated = {key: getattr(benchmark, key) for key in _PROMPT_KEYS}
+    own: dict[str, Any] = {key: value for key, value in stated.items() if value is not None}
+    task = Setting(**{"prompt": "", "method": setting.method, **own})
+    asked, alike = (replace(each.shown, **free, method="extract") for each in (setting, task))
+    return asked == alike
+
+
+_PROMPT_KEYS = ("prompt", "options", "option_order", "separators")
+
+
+def _sent(sample: PlannedSample) -> list[Any]:
+    """The requests of a sample as a task file has them: with each text that is weighed, or alone."""
+    requests = sample.requests if sample.item.contexts else sample.requests[:1]
+    asked: list[Any] = []
+    for request in requests:
+        prompt = request.prompt
+        messages = [[role, text] for role, text in prompt.messages]
+        context = canonical(messages).decode() if prompt.chat_template else prompt.plain
+        weighed = _weighed(request.parameters)
+        asked += [context] if weighed is None else [[context, text] for text in weighed]
+    return asked
+
+
+def _weighed(parameters: Mapping[str, Any]) -> list[str] | None:
+    return parameters.get("continuations")

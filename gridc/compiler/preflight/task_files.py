@@ -1,0 +1,142 @@
+"""Makes the task files that a spec needs and that are not beside it.
+
+The package's own code renders a task, and its templates are programs. They run in a child process with
+limits on time and memory, without keys and without a network. A task file that lies beside the spec may be a
+stranger's, with functions of their own: it runs only where the person consented to its digest, which covers
+every file that it is made of.
+"""
+
+from collections.abc import Mapping
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+
+from gridc.compiler.frontend.plugins import PluginError, find_plugin
+from gridc.compiler.frontend.read import CheckedSpec, asked_tasks, read_spec
+from gridc.compiler.frontend.source import Source, read
+from gridc.compiler.frontend.tasks import TaskCode, TaskRequest
+from gridc.compiler.preflight.consent import consents_given
+from gridc.confined import ChildEndedError, Confined
+from gridc.diagnostics.errors import Diagnostic, SpecError, UsageError
+from gridc.files import is_there, write_atomic
+from gridc.schema.base import PLUGIN
+from gridc.schema.canonical import digest
+
+SECONDS = 3600.0
+"""CPU time in which a task has to be rendered. Groups of 15,000 questions take minutes."""
+PART = 2**24
+"""Characters of a task file that one message of a child holds."""
+
+LOADERS: Mapping[str, tuple[str, str, str]] = {
+    "lm-eval": ("gridc.adapters.tasks.lm_eval:Loader", "lm_eval", 'pip install "gridc[lm-eval]"'),
+}
+"""By the `loader` of the language: the class that renders, the package it needs, and what installs that."""
+
+
+def read_with_tasks(
+    path: Path, data_folder: Path | None = None, models_folder: Path | None = None, online: bool = False
+) -> CheckedSpec:
+    """A spec (`read_spec`), with the task files made that it needs. Raises `SpecError`; and `UsageError`
+    (GC643) where nobody consented to a task beside it."""
+    make_task_files(path)
+    return read_spec(path, data_folder, models_folder)
+
+
+def make_task_files(path: Path) -> None:
+    """Write what is missing of the task files of a spec. Raises `SpecError` and `UsageError`."""
+    folder = path.parent
+    wrong, refused = list[Diagnostic](), list[TaskCode]()
+    missing = {
+        request.path(folder): (benchmark, request)
+        for benchmark, request in asked_tasks(path).items()
+        if not is_there(request.path(folder), Path.is_file)
+    }
+    source = read(path) if missing else None
+    for target, (benchmark, request) in missing.items():
+        try:
+            text = rendered(request, folder)
+            target.parent.mkdir(exist_ok=True)
+            write_atomic(target, text)
+        except _NotAllowed as error:
+            refused.append(error.code)
+        except _Unavailable as error:
+            wrong.append(_diagnosed(source, benchmark, error))
+    if refused:
+        pairs = ",".join(dict.fromkeys(code.pair for code in refused))
+        help = f"if you have read them and mean it: GRIDC_ALLOW={pairs} in the environment"
+        messages = dict.fromkeys(f"nobody has consented to run {code}" for code in refused)
+        raise UsageError([Diagnostic("GC643", message, help=help) for message in messages])
+    if wrong:
+        raise SpecError(wrong)
+
+
+class _Unavailable(Exception):
+    """A task that cannot be rendered here; `help` is the way out."""
+
+    def __init__(self, problem: str, help: str) -> None:
+        self.problem, self.help = problem, help
+        super().__init__(problem)
+
+
+class _NotAllowed(Exception):
+    """A task beside the spec to which nobody consented."""
+
+    def __init__(self, code: TaskCode) -> None:
+        self.code = code
+        super().__init__(str(code))
+
+
+def _diagnosed(source: Source | None, benchmark: str, error: _Unavailable) -> Diagnostic:
+    listed = source.values.get("benchmark", []) if source else []
+    rows = [row for row, each in enumerate(listed) if isinstance(each, dict) and each.get("id") == benchmark]
+    if source is None or not rows:
+        return Diagnostic("GC347", error.problem, help=error.help)
+    return source.diagnose("GC347", ("benchmark", rows[0], "source"), error.problem, error.help)
+
+
+def rendered(request: TaskRequest, folder: Path) -> str:
+    """The text of a task file."""
+    try:
+        with closing(Confined(_target(request.loader), offline=True)) as child:
+            if request.beside:
+                _require_consent(child, request, folder)
+            own = request.own or not request.shots
+            asked = [*([None] if own else []), *request.shots]
+            length = child.ask(
+                "read", request.name, str(folder.resolve()), {}, asked, request.seed, seconds=SECONDS
+            )
+            return "".join(child.ask("part", start, PART) for start in range(0, length, PART)) + "\n"
+    except ChildEndedError as error:
+        raise _Unavailable(f"`{request.reference}` {error}", "report the task, with its name") from None
+    except ValueError as error:
+        raise _Unavailable(f"`{request.reference}`: {error}", _way_out(request, str(error))) from None
+
+
+def _target(loader: str) -> str:
+    """The class that renders tasks for a loader. Raises `_Unavailable`."""
+    if loader.startswith(PLUGIN):
+        try:
+            entry = find_plugin("task", loader).entry
+        except PluginError as error:
+            raise _Unavailable(error.problem, error.help or "install the package that offers it") from None
+        return f"{entry.module}:{entry.attr}"
+    target, package, install = LOADERS[loader]
+    if find_spec(package) is None:
+        raise _Unavailable(f"{package} is not installed, which renders the task", install)
+    return target
+
+
+def _require_consent(child: Confined, request: TaskRequest, folder: Path) -> None:
+    """Raise `_NotAllowed` where a task that lies beside the spec may not run."""
+    files = child.ask("files", request.name, str(folder.resolve()))
+    code = TaskCode(tuple(files["code"]), digest(files["files"]))
+    if code.pair not in consents_given([code], folder):
+        raise _NotAllowed(code)
+
+
+def _way_out(request: TaskRequest, problem: str) -> str:
+    if "offline" in problem.lower() or "cache" in problem.lower():
+        return "fetch its data once: `gridc init --task` does, or load it with the `datasets` package"
+    if request.beside:
+        return 'correct the task file, or name a registered task: source = "task:NAME"'
+    return "`gridc tasks WORDS` lists what is there"

@@ -1,6 +1,9 @@
 """A made-up lm_eval package: a few task files in each way of writing them, and code that must not run."""
 
+import sys
 from pathlib import Path
+
+import pytest
 
 FILES = {
     "__init__.py": "raise RuntimeError('the package was imported')\n",
@@ -38,3 +41,17 @@ def make_package(folder: Path, files: dict[str, str] | None = None) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode("latin-1" if "latin" in name else "utf-8"))
     return folder / "lm_eval"
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A made-up lm_eval that Python finds before any other one."""
+    made = make_package(tmp_path / "installed")
+    monkeypatch.setattr(sys, "path", [str(made.parent), *sys.path])
+    return made
+
+
+@pytest.fixture
+def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No lm_eval."""
+    monkeypatch.setattr("gridc.compiler.inputs.task_index.PACKAGE", "lm_eval_that_is_not_there")

@@ -6,22 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.inputs.task_index import TaskEntry, read_tasks, task_file_name
+from gridc.compiler.inputs.task_index import TaskEntry, own_task, read_tasks
 from tests.e2e.conftest import command
-from tests.task_package import FILES, make_package
+from tests.task_package import FILES, make_package, nothing_installed, package
 
-
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A made-up lm_eval that Python finds, and no other one."""
-    made = make_package(tmp_path / "installed")
-    monkeypatch.setattr(sys, "path", [str(made.parent), *sys.path])
-    return made
-
-
-@pytest.fixture
-def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gridc.compiler.inputs.task_index.PACKAGE", "lm_eval_that_is_not_there")
+__all__ = ["nothing_installed", "package"]
 
 
 def test_each_name_has_what_its_file_says(tmp_path: Path) -> None:
@@ -83,11 +72,14 @@ def test_a_list_of_tables_counts_each_member(tmp_path: Path) -> None:
         ("# mine\r\ngroup: 'all of mine'\r\ntask: [a, b]\r\n", "all of mine"),
         ("rows:\n  task: inner\n", None),
         ("task: null\n", None),
+        ("include: of_another_machine\ntask: mine\n", "mine"),
         ("", None),
     ],
 )
-def test_the_name_in_a_file_of_ones_own(text: str, name: str | None) -> None:
-    assert task_file_name(text) == name
+def test_the_name_in_a_file_of_ones_own(text: str, name: str | None, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_bytes(text.encode())
+    entry = own_task(str(tmp_path / "own.yaml"))
+    assert (entry and entry.name) == name
 
 
 def test_words_and_patterns(package: Path, tmp_path: Path) -> None:

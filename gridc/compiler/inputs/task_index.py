@@ -16,6 +16,7 @@ from typing import Literal, get_args
 
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
+from gridc.files import open_regular
 
 PACKAGE = "lm_eval"
 INSTALL = "pip install 'gridc[lm-eval]'"
@@ -116,6 +117,11 @@ def _has(name: str, word: str) -> bool:
     return fnmatchcase(name, word) if any(mark in word for mark in "*?[") else word in name
 
 
+def is_installed() -> bool:
+    """Whether there is such a package, which is not imported."""
+    return find_spec(PACKAGE) is not None
+
+
 def package_folder() -> Path:
     """Where lm-evaluation-harness is installed. Raises `UnavailableError` where it is not."""
     found = find_spec(PACKAGE)
@@ -167,11 +173,16 @@ def _why(error: Exception) -> str:
     return "it includes itself" if isinstance(error, RecursionError) else "it is not UTF-8"
 
 
-def task_file_name(text: str) -> str | None:
-    """The task or group that a YAML text of one's own names at its top level; None where it names none."""
-    stated = _keys(text)
-    name = stated.get("group") or stated.get("task")
-    return name if isinstance(name, str) else None
+def own_task(path: str) -> TaskEntry | None:
+    """The task or group that a YAML file of one's own names; None where it names none. What it includes and
+    cannot be read here is left to lm_eval. Raises `OSError`."""
+    with open_regular(Path(path)) as opened:
+        text = opened.read().decode("utf-8", "replace")
+    try:
+        stated = _Reading().merged(path)
+    except (OSError, UnicodeDecodeError, RecursionError):
+        stated = _keys(text)
+    return _entry(stated, os.path.basename(path))[0]  # noqa: PTH119  # a text, as the others
 
 
 def _yaml_files(folder: str) -> Iterator[str]:

@@ -413,7 +413,8 @@ TRIED = (
         "positive": {"hue": "light"}, "benchmark": Beside(["prompts", "rows"], {
             "statistic.0.kind": "macro_mean", "statistic.0.positive": LEFT_OUT})}),
     Tried("Statistic", "analysed", "statistic.1", "documented", {
-        "confidence": "refusal_rate", "outcome": "refusal_rate", "bins": 4}),
+        "confidence": "refusal_rate", "outcome": "refusal_rate", "bins": 4,
+        "by": Beside("category", {"statistic.1.kind": "macro_mean"})}),
     Tried("ByExpected", "analysed", "outcome.0.scores.comply", "documented", {"comply": 0.5, "refuse": 0.5}),
     Tried("Fork", "analysed", "fork.0", "documented", {
         "id": Beside("read", {"curve.0.forks": ["part"]}), "category": "words", "levels": ["itt", "pp",

@@ -90,8 +90,9 @@ def test_it_is_the_mean_of_the_members_means(grouped: studies.Finished) -> None:
 
 
 def test_it_is_verified(grouped: studies.Finished) -> None:
-    done = command("verify", cwd=grouped.folder)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for arguments in (("verify",), ("export", "bundle", "--to", "bundle"), ("verify", "bundle")):
+        done = command(*arguments, cwd=grouped.folder)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ COMMANDS = (
     "docs",
     "schema",
     "measurands",
+    "tasks",
     "stamp",
     "anchor",
     "plan",

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import JSON, print_json
+from gridc.cli.options import JSON, TASK_NAME, print_json
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.schema.effects import MatchKind
 from gridc.schema.items import OptionLabels
@@ -16,6 +16,7 @@ from gridc.study.beginning import (
     MATCHES,
     MODELS,
     OPTION_LABELS,
+    TASK_MODELS,
     TITLE,
     Beginning,
     FileStatements,
@@ -45,7 +46,15 @@ NEXT = {
     "--benchmark",
     "benchmarks",
     multiple=True,
-    help="[LOADER=]SOURCE of a benchmark, or your own file; repeat for each.",
+    help="[LOADER=]SOURCE of a benchmark, your own file, or a task file of lm_eval; repeat for each.",
+)
+@click.option(
+    "--task",
+    "tasks",
+    type=TASK_NAME,
+    multiple=True,
+    metavar="lm-eval:NAME",
+    help="A task, group or tag of lm-evaluation-harness (`gridc tasks`); repeat for each.",
 )
 @click.option(
     "--field",
@@ -104,6 +113,7 @@ NEXT = {
 def init(
     models: tuple[str, ...],
     benchmarks: tuple[str, ...],
+    tasks: tuple[str, ...],
     fields: tuple[str, ...],
     constants: tuple[str, ...],
     labels: tuple[str, ...],
@@ -126,11 +136,14 @@ def init(
     if not force:
         beginning.require_free()
     ask = not (yes or as_json)
+    usual = TASK_MODELS if tasks else MODELS
+    asked = benchmarks or tasks
     begun = beginning.write(
         title or _answer(ask, "Title", TITLE),
-        models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", MODELS),
-        benchmarks or _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
+        models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", usual),
+        benchmarks if asked else _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
         FileStatements(fields, constants, labels, gold, judge, match, leave_out, option_labels),
+        tasks,
     )
     spec, schema = beginning.spec, beginning.schema
     if as_json:
@@ -145,6 +158,7 @@ def init(
         click.echo(terminal.diagnostics(begun.ahead), err=True)
     where = "" if spec == Path("gridcard.toml") else f" {shlex.quote(str(spec))}"
     state = "valid, but the points above are open" if begun.ahead else "valid"
+    state = state if begun.validated else "not validated yet"
     click.echo(f"{state}. Next: edit {spec} (`gridc docs language` teaches it), then")
     for command in begun.install:
         click.echo(f"  {command}")

@@ -6,14 +6,20 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gridc.diagnostics.errors import json_text
+from gridc import study
+from gridc.diagnostics.errors import GridcError, json_text
 from gridc.study import OpenStudy, Trust, spec_in
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 STDIN = Path("-")
+TASKS = "lm-eval:"
+"""Before the name of a task of lm-evaluation-harness."""
 
 
 class SpecPath(click.Path):
@@ -80,6 +86,26 @@ class Seed(click.ParamType[str]):
         return str(value)
 
 
+class TaskName(click.ParamType[str]):
+    """The name of a task of lm-evaluation-harness, which a shell completes where that is installed."""
+
+    name = "task"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        scheme = TASKS if incomplete.startswith(TASKS) else ""
+        try:
+            found = study.tasks().found
+        except GridcError:
+            return []  # a shell has no place for a message
+        names = (f"{scheme}{entry.name}" for entry in found)
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+TASK_NAME = TaskName()
 SPEC = click.argument("spec", type=SpecPath(), default=Path("gridcard.toml"), metavar="[SPEC]")
 SPECS = click.argument("specs", type=SpecPath(stdin=True), nargs=-1, metavar="[SPEC]...")
 _DATA = click.option(

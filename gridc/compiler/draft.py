@@ -3,7 +3,7 @@
 import os
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from gridc.compiler.draft_tasks import LOADER, DraftTask, named_tasks, task_in_file
 from gridc.compiler.frontend.lookup import NotFound, fitting, is_pattern
 from gridc.compiler.frontend.source import basic_string
 from gridc.compiler.frontend.validate import did_you_mean
@@ -34,6 +35,8 @@ BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")
 TITLE = "Do the models keep their order when only the way of asking changes?"
 REFUSAL_TITLE = "Do the models differ in what they refuse?"
 """Of a study whose items are all prompts to comply with or to refuse, unless it is called otherwise."""
+TASK_TITLE = "Do the models differ on these tasks?"
+"""Of a study of tasks that are all asked in one way."""
 TEMPLATE = "gridcard.toml.jinja"
 
 MANY_LETTERS = 4
@@ -47,7 +50,7 @@ SAMPLE = 40
 """Items that a first study asks of a benchmark."""
 
 _FILES = ("data:", "path:", "builtin:")
-_FORMATS = tuple(name for name, kind in LOADER_KINDS.items() if not kind.mapped)
+_FORMATS = tuple(name for name, kind in LOADER_KINDS.items() if not (kind.mapped or kind.task))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +178,23 @@ class Draft:
     benchmarks: tuple[DraftBenchmark, ...]
     judge: str | None = None
     match: MatchKind | None = None
+    tasks: tuple[DraftTask, ...] = ()
+
+    @property
+    def shots(self) -> tuple[int, ...]:
+        """The numbers of exemplars that the tasks are asked with."""
+        return tuple(sorted({shots for task in self.tasks for shots in task.shots}))
+
+    @property
+    def not_asked(self) -> list[tuple[DraftTask, int]]:
+        """The tasks with the numbers of exemplars that others are asked with and they are not."""
+        return [(task, shots) for task in self.tasks for shots in self.shots if shots not in task.shots]
 
     @property
     def yes_when(self) -> str | None:
         """When the answer to the title's question is yes; None where somebody else wrote the title."""
-        return {TITLE: "order_holds", REFUSAL_TITLE: "models_differ"}.get(self.title)
+        titles = {TITLE: "order_holds", REFUSAL_TITLE: "models_differ", TASK_TITLE: "models_differ"}
+        return titles.get(self.title)
 
     @property
     def free(self) -> bool:
@@ -212,7 +227,7 @@ class Draft:
         inclusion = "language models that ship with gridc" if shipped else "chosen by hand"
         schema_file = jsonschema.file_name("gridcard")
         return environment.from_string(source).render(
-            draft=self, inclusion=inclusion, schema_file=schema_file
+            draft=self, inclusion=inclusion, schema_file=schema_file, task_loader=LOADER
         )
 
 
@@ -227,8 +242,10 @@ def draft(
     match: MatchKind | None = None,
     leaves_out: bool = False,
     labels: OptionLabels | None = None,
+    tasks: Sequence[str] = (),
 ) -> Draft:
-    """The draft of a study in a folder, from the sources of its models and benchmarks.
+    """The draft of a study in a folder, from the sources of its models and benchmarks, or of its models and
+    tasks, where a benchmark that is a task file is a task.
 
     A benchmark is `SOURCE` or `LOADER=SOURCE`. A source without a scheme that is a file or a folder here is
     that one. `stated` says what the columns of files are, and `gold` how they name the right option. Free
@@ -238,6 +255,12 @@ def draft(
     """
     models = [_relative_source(model, folder) for model in models]
     judge = None if judge is None else _relative_source(judge, folder)
+    own = _own_tasks(benchmarks, folder)
+    if tasks or own:
+        taken_tasks = (*named_tasks(tuple(tasks)), *own.values())
+        others = [benchmark for benchmark in benchmarks if benchmark not in own]
+        about = (*stated, *filter(None, (gold, judge, match, labels)), *([leaves_out] if leaves_out else []))
+        return _draft_of_tasks(folder, title, models, taken_tasks, others, bool(about))
     unnamed = [statement for statement in stated if statement.name is None]
     if unnamed and len(benchmarks) > 1:
         first = unnamed[0]
@@ -263,14 +286,8 @@ def draft(
         )
         which = "is not said" if judge is None else "is stated twice: by a rule, and by a judge"
         unknown.append(Diagnostic("GC000", f"how answers in free text are compared {which}", help=help))
-    for source in (*models, *(benchmark.source for benchmark in taken)):
-        if source.startswith("path:../"):
-            help = "put it into that folder, or let --out name a spec beside it"
-            message = f"`{source.removeprefix('path:')}` is not below the folder of the spec"
-            unknown.append(Diagnostic("GC000", message, help=help))
-    for text in (title, *models, *benchmarks, *([] if judge is None else [judge])):
-        if not text.strip() or any("\ud800" <= letter <= "\udfff" for letter in text):
-            unknown.append(Diagnostic("GC000", f"{text!r} cannot be written as text"))
+    unknown += _above((*models, *(benchmark.source for benchmark in taken)))
+    unknown += _unwritable((title, *models, *benchmarks, *([] if judge is None else [judge])))
     if unknown:
         raise UsageError(unknown)
     if title == TITLE and all(benchmark.prompts for benchmark in taken):
@@ -279,10 +296,7 @@ def draft(
     return Draft(
         _id(folder.name) or "study",
         unicodedata.normalize("NFC", title),
-        tuple(
-            DraftModel(name, engine_for(source), source)
-            for name, source in zip(_ids(models), models, strict=True)
-        ),
+        _draft_models(models),
         tuple(
             replace(
                 benchmark, id=name, leaves_out=leaves_out, labels=labels if benchmark.kind.mapped else None
@@ -292,6 +306,84 @@ def draft(
         judge if free_text else None,
         match,
     )
+
+
+def _own_tasks(benchmarks: Sequence[str], folder: Path) -> dict[str, DraftTask]:
+    """Those benchmarks that are task files, each as it was given. Raises `UsageError`."""
+    found: dict[str, DraftTask] = {}
+    for given in benchmarks:
+        source = _relative_source(given.removeprefix(f"{LOADER}="), folder)
+        try:
+            task = task_in_file(source, folder)
+        except OSError as error:
+            message = f"`{source}` cannot be read: {error.strerror}"
+            raise UsageError([Diagnostic("GC000", message)]) from None
+        if task is not None:
+            found[given] = task
+    return found
+
+
+def _draft_of_tasks(
+    folder: Path,
+    title: str,
+    models: Sequence[str],
+    tasks: Sequence[DraftTask],
+    others: Sequence[str],
+    stated: bool,
+) -> Draft:
+    """The draft of a study of tasks. Raises `UsageError` for `others` beside them, which are asked with
+    prompts that a task does not have, and where something is `stated` about columns or scoring."""
+    problems = [
+        Diagnostic(
+            "GC000", f"`{other}` is no task, and a first study is of tasks or of benchmarks", help=SPLIT
+        )
+        for other in others
+    ]
+    if stated:
+        help = "leave these options out: the task says which column is what, and how answers are scored"
+        problems.append(Diagnostic("GC000", "columns and scoring of a task cannot be stated", help=help))
+    sources = (*models, *(task.source for task in tasks))
+    problems += [*_unwritable((title, *sources)), *_above(sources)]
+    if problems:
+        raise UsageError(problems)
+    if title == TITLE and all(task.shots == (0,) for task in tasks):
+        title = TASK_TITLE
+    return Draft(
+        _id(folder.name) or "study",
+        unicodedata.normalize("NFC", title),
+        _draft_models(models),
+        (),
+        tasks=tuple(
+            replace(task, id=name)
+            for name, task in zip(_ids([task.id for task in tasks]), tasks, strict=True)
+        ),
+    )
+
+
+SPLIT = "begin one study of them, and write the other benchmarks into its spec"
+
+
+def _draft_models(models: Sequence[str]) -> tuple[DraftModel, ...]:
+    return tuple(
+        DraftModel(name, engine_for(source), source)
+        for name, source in zip(_ids(models), models, strict=True)
+    )
+
+
+def _above(sources: Iterable[str]) -> Iterator[Diagnostic]:
+    """Of each source that lies above the spec's folder, that it does."""
+    for source in sources:
+        if source.startswith("path:../"):
+            help = "put it into that folder, or let --out name a spec beside it"
+            message = f"`{source.removeprefix('path:')}` is not below the folder of the spec"
+            yield Diagnostic("GC000", message, help=help)
+
+
+def _unwritable(texts: Iterable[str]) -> Iterator[Diagnostic]:
+    """Of each text that TOML cannot hold, that it cannot."""
+    for text in texts:
+        if not text.strip() or any("\ud800" <= letter <= "\udfff" for letter in text):
+            yield Diagnostic("GC000", f"{text!r} cannot be written as text")
 
 
 def names_of(benchmark: str) -> tuple[str, ...]:

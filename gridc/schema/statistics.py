@@ -19,13 +19,14 @@ KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "auroc": (("positive", "predicted"), ()),
     "brier": (("confidence",), ("outcome",)),
     "calibration_error": (("confidence",), ("outcome", "bins")),
-    **dict.fromkeys(("macro_mean", "win_rate"), ((), ("outcome",))),
+    "macro_mean": ((), ("outcome", "by")),
+    "win_rate": ((), ("outcome",)),
     **dict.fromkeys(("spread_within", "spread_between"), ((), ())),
     "strength": (("over",), ()),
     **dict.fromkeys(("chrf", "bleu"), ((), ())),
 }
 """Of each kind the keys that it needs and the others that it reads, beside those of every statistic."""
-OWN = ("positive", "predicted", "confidence", "outcome", "bins")
+OWN = ("positive", "predicted", "confidence", "outcome", "bins", "by")
 BINS = 10
 
 
@@ -41,9 +42,10 @@ class Statistic(Table):
             description="precision, recall, specificity, f1, matthews (correlation): of the items that are "
             "`positive` and the responses that say so; auroc: how well a number tells positive items; brier, "
             "calibration_error: a stated `confidence` against what was right; macro_mean: mean of the "
-            "benchmarks' means; win_rate: the share of the other models that a model beats, mean over "
-            "benchmarks; spread_within, spread_between: standard deviation of scores over the replicates of "
-            "an item, and of items' means; strength: of Bradley and Terry, where judges compare models; "
+            "benchmarks' means, or by category of those of one benchmark's categories; win_rate: the share "
+            "of the other models that a model beats, mean over benchmarks; spread_within, spread_between: "
+            "standard deviation of scores over the replicates of an item, and of items' means; strength: of "
+            "Bradley and Terry, where judges compare models; "
             "chrf, bleu: of all texts against their references (sacrebleu). An `id` that is one of these "
             "names says it, too."
         ),
@@ -80,6 +82,13 @@ class Statistic(Table):
     bins: Annotated[
         int | None,
         Field(ge=2, le=100, description="Of calibration_error: how many bins of equal width. Default: 10."),
+    ] = None
+    by: Annotated[
+        Literal["benchmark", "category"] | None,
+        Field(
+            description="Of macro_mean: whose means are averaged, each with the same weight. category: those "
+            "of the categories of one benchmark, such as the members of a group of tasks. Default: benchmark."
+        ),
     ] = None
     over: Annotated[
         tuple[Id, ...] | None,

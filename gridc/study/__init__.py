@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from gridc.study.sql import QueryResult
     from gridc.study.stamping import AnchorReport, StampCheck, StampDeviations, StampReport
     from gridc.study.tables import TableName
+    from gridc.study.task_search import FoundTasks
     from gridc.study.validation import ValidationReport
     from gridc.study.verifying import Verification
     from gridc.study.viewing import ExportedPages
@@ -67,6 +68,7 @@ __all__ = [
     "propagation",
     "report_all",
     "spec_in",
+    "tasks",
     "validate_all",
     "view",
     "view_pages",
@@ -668,6 +670,15 @@ def measurands(name: str | None = None) -> "list[Measurand]":
     from gridc.study.framings import measurands
 
     return measurands(name)
+
+
+@coded()
+def tasks(words: Sequence[str] = ()) -> "FoundTasks":
+    """The tasks, groups and tags of the lm_eval that is installed whose names have every word in them. Its
+    files are read as text: none of its code runs. Raises `UnavailableError` where it is not installed."""
+    from gridc.study.task_search import search_tasks
+
+    return search_tasks(words)
 
 
 @coded()

@@ -13,9 +13,10 @@ from gridc.compiler import draft
 from gridc.compiler.frontend.unsupported import unstated
 from gridc.compiler.inputs.loaders.gold import short
 from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.inputs.task_index import INSTALL, is_installed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import right_answers
-from gridc.compiler.preflight.task_files import read_with_tasks
+from gridc.compiler.preflight.task_files import make_task_files, read_with_tasks
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
 from gridc.files import write_atomic
 from gridc.schema import jsonschema
@@ -26,6 +27,8 @@ from gridc.study.place import SPEC_NAME, place_of
 
 TITLE, MODELS, BENCHMARKS = draft.TITLE, draft.MODELS, draft.BENCHMARKS
 """What a first study is of, where nothing else is asked for."""
+TASK_MODELS = MODELS[:2]
+"""The models of a first study of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Beginning:
         models: Sequence[str],
         benchmarks: Sequence[str],
         statements: "FileStatements | None" = None,
+        tasks: Sequence[str] = (),
     ) -> "DraftReport":
         """Write both, once the spec is known to be valid. Raises `UsageError` for a source that stands for
         nothing and `SpecError` for what is wrong with what it leads to; then nothing is written."""
@@ -74,6 +78,7 @@ class Beginning:
             statements.match,
             statements.leave_out,
             statements.option_labels,
+            tuple(tasks),
         )
         made = not self.spec.parent.exists()
         self.spec.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +86,10 @@ class Beginning:
         try:
             write_atomic(tried, first.text())
             known = [benchmark.recognised for benchmark in first.benchmarks if benchmark.recognised]
-            ahead, stamped = _compiled(tried, self.spec, known)
+            if first.tasks:
+                ahead, stamped = _rendered(tried, self.spec)
+            else:
+                ahead, stamped = _compiled(tried, self.spec, known)
         except GridcError:
             if made:
                 tried.unlink(missing_ok=True)
@@ -92,7 +100,9 @@ class Beginning:
         write_atomic(self.schema, jsonschema.text())
         write_atomic(self.spec, first.text())
         seen = [benchmark.said for benchmark in first.benchmarks if benchmark.said]
-        return DraftReport((*seen, *stamped), ahead, tuple(_to_install(models)))
+        seen += [task.said for task in first.tasks]
+        needed = [*_to_install(models), *(_to_install_tasks() if first.tasks else ())]
+        return DraftReport((*seen, *stamped), ahead, tuple(needed), not (first.tasks and ahead))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +139,28 @@ MATCHES: tuple[MatchKind, ...] = get_args(MatchKind)
 
 @dataclass(frozen=True, slots=True)
 class DraftReport:
-    """What was seen in the files, in sentences, what has to be settled before a plan (`ahead`), and what has
-    to be installed before a model can be asked (`install`)."""
+    """What was seen in the files, in sentences, what has to be settled before a plan (`ahead`), what has to
+    be installed before a model can be asked (`install`), and whether the spec was `validated`."""
 
     seen: tuple[str, ...]
     ahead: tuple[Diagnostic, ...]
     install: tuple[str, ...]
+    validated: bool = True
+
+
+def _rendered(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str]]:
+    """The same of a draft of tasks, which their package renders first. One that it does not render here yet
+    is a draft all the same: what stands in the way is to be settled."""
+    try:
+        make_task_files(tried, online=True)
+    except GridcError as error:
+        return _moved(error, spec), []
+    return _compiled(tried, spec, ())
+
+
+def _to_install_tasks() -> Iterator[str]:
+    if not is_installed():
+        yield f"{INSTALL}: before tasks can be read, for lm_eval"
 
 
 def _to_install(models: Sequence[str]) -> Iterator[str]:

@@ -385,7 +385,7 @@ def test_every_loader_has_a_format_for_each_of_its_ways() -> None:
     """Every rule of gold, every task, and of a file whose name says what is right, every label."""
     assert len(BY_NAME) == len(FORMATS)
     assert {each.loader for each in FORMATS} == set(LOADERS)
-    for loader, kind in LOADER_KINDS.items():
+    for loader, kind in ((loader, LOADER_KINDS[loader]) for loader in LOADERS):
         own = [each for each in FORMATS if each.loader == loader]
         assert {each.loading.get("gold") for each in own} >= {*kind.gold}, loader
         assert {Loading(**each.loading).classifies for each in own} == (

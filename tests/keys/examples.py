@@ -83,6 +83,7 @@ QUESTION = {
     "separators": {"options": "; "},
     "casing": "upper",
     "shots": 2,
+    "exemplars_as": Beside("turns", {"harness.shots": 2, "harness.chat_template": True}),
     "options": "listed",
     "option_order": Beside("reversed", {"benchmark.0.option_order": LEFT_OUT,
         "benchmark.1.option_order": LEFT_OUT, "harness.option_order": "file"}),
@@ -413,7 +414,8 @@ TRIED = (
         "positive": {"hue": "light"}, "benchmark": Beside(["prompts", "rows"], {
             "statistic.0.kind": "macro_mean", "statistic.0.positive": LEFT_OUT})}),
     Tried("Statistic", "analysed", "statistic.1", "documented", {
-        "confidence": "refusal_rate", "outcome": "refusal_rate", "bins": 4}),
+        "confidence": "refusal_rate", "outcome": "refusal_rate", "bins": 4,
+        "by": Beside("category", {"statistic.1.kind": "macro_mean"})}),
     Tried("ByExpected", "analysed", "outcome.0.scores.comply", "documented", {"comply": 0.5, "refuse": 0.5}),
     Tried("Fork", "analysed", "fork.0", "documented", {
         "id": Beside("read", {"curve.0.forks": ["part"]}), "category": "words", "levels": ["itt", "pp",

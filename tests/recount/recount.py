@@ -198,10 +198,13 @@ def statistic(row: Json, study: Study, benchmarks: Mapping[str, Benchmark]) -> J
     for model, configuration in benchmarks[named[0]].at:
         parts = [_scored(benchmarks[name], (model, configuration)) for name in named]
         if row["kind"] == "macro_mean":
-            shared = zip(named, parts, strict=True)
-            value, interval = macro_mean(
-                [[(f"{name} {unit}", 1.0, y) for unit, _, y in part] for name, part in shared]
-            )
+            groups: dict[str, list[tuple[str, float, float]]] = {}
+            for name, part in zip(named, parts, strict=True):
+                category_of = _categories(study, benchmarks[name]) if row.get("by") == "category" else {}
+                groups |= {f"{name} {category}": [] for category in (category_of or {"": ""}).values()}
+                for unit, item, y in part:
+                    groups[f"{name} {category_of.get(item, '')}"].append((f"{name} {unit}", 1.0, y))
+            value, interval = macro_mean(list(groups.values()))
         else:
             (part,) = parts
             value, interval = spreads(part)[row["kind"] == "spread_between"]
@@ -210,6 +213,14 @@ def statistic(row: Json, study: Study, benchmarks: Mapping[str, Benchmark]) -> J
         counts_of = {"responses": asked, "asked": asked}
         models[model][configuration] = {"value": known, "interval": interval, **counts_of}
     return {"models": models}
+
+
+def _categories(study: Study, benchmark: Benchmark) -> dict[str, str]:
+    """The category of each item, as the store lists it."""
+    listed = study.db.execute(
+        "SELECT item, category FROM item WHERE stamp = ? AND benchmark = ?", [study.stamp, benchmark.name]
+    )
+    return {str(item): category for item, category in listed}
 
 
 def _scored(benchmark: Benchmark, place: tuple[str, str]) -> list[tuple[str, str, float]]:

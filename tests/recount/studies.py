@@ -249,6 +249,11 @@ EFFECTS
 [[statistic]]
 id = ["macro_mean", "spread_within", "spread_between"]
 benchmark = "families"
+[[statistic]]
+id = "of_categories"
+kind = "macro_mean"
+by = "category"
+benchmark = "families"
 [[falsification]]
 id = "rho"
 category = "stability"

@@ -226,6 +226,23 @@ def test_a_small_benchmark_has_limits_of_its_own() -> None:
     assert low < 0.85 - (1 - 0.025 ** (1 / 20)) / 2 and 0.85 + 0.019 < high < 0.875
 
 
+@pytest.mark.parametrize("groups", [8, pytest.param(57, marks=pytest.mark.slow)])
+def test_members_of_unequal_size_weigh_alike_and_are_covered(groups: int) -> None:
+    """Members are fixed and their items drawn anew, as of a group of tasks."""
+    random = np.random.default_rng(groups)
+    covered = 0
+    for _ in range(400):
+        sizes, rates = random.integers(20, 201, groups), random.uniform(0.1, 0.9, groups)
+        group = np.repeat(np.arange(groups), sizes)
+        points = (random.random(len(group)) < rates[group]).astype(float)
+        found = totals.macro_mean(every(len(group)), group, groups, np.ones(len(group)), points)
+        means = [points[group == place].mean() for place in range(groups)]
+        assert found.value == pytest.approx(np.mean(means), abs=1e-9)
+        low, high = interval(found)
+        covered += low <= rates.mean() <= high
+    assert covered >= 375, "95 % of 400, less a standard error"
+
+
 def test_replicates_and_parts_of_points_are_taken_as_they_are() -> None:
     unit = np.repeat(np.arange(30), 2)
     positive = np.arange(60) % 3 == 0

@@ -50,7 +50,7 @@ class Loader:
     ) -> int:
         """Render the task for these numbers of exemplars, where None is its own number; the number of
         characters of its file. A `source` that ends as YAML files do is one in the folder. Raises
-        `ValueError` with what cannot be had."""
+        `ValueError` with what is not taken."""
         members = _loaded(source, folder)
         if not members:
             raise Refused(f"{source} has no task")
@@ -63,6 +63,31 @@ class Loader:
     def part(self, start: int, length: int) -> str:
         """Characters of the task file."""
         return self._text[start : start + length]
+
+    def datasets(self, source: str, folder: str) -> list[dict[str, Any]]:
+        """What the data of a task are called on the hub, by its files alone: arguments of `load_dataset`."""
+        from lm_eval.tasks import TaskManager
+        from lm_eval.tasks._yaml_loader import load_yaml
+
+        index, wanted, ahead = TaskManager().task_index, list[dict[str, Any]](), [source]
+        while ahead:
+            entry = index.get(ahead.pop())
+            if entry is None:
+                continue
+            stated = load_yaml(entry.yaml_path, resolve_func=False) if entry.yaml_path else {}
+            members = stated.get("task") if "group" in stated else sorted(entry.tags) if not stated else []
+            for member in members if isinstance(members, list) else []:
+                name = member if isinstance(member, str) else member.get("task", member.get("group"))
+                ahead += [name] if isinstance(name, str) else []
+            if isinstance(path := stated.get("dataset_path"), str) and "/" in path:
+                asked = {
+                    "path": path,
+                    "name": stated.get("dataset_name"),
+                    **(stated.get("dataset_kwargs") or {}),
+                }
+                asked.pop("trust_remote_code", None)
+                wanted += [asked] if asked not in wanted else []
+        return wanted
 
     def files(self, source: str, folder: str) -> dict[str, Any]:
         """The digest of each file that a YAML file in the folder is made of, and the names of those that lie
@@ -413,7 +438,7 @@ def _plain(doc: Any, name: str) -> dict[str, Any]:
     try:
         text = json.dumps(dict(doc), default=_json_value, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise Refused(f"a row of {name} holds what is no text or number ({error})") from None
+        raise Refused(f"a row of {name} holds a value that is neither text nor number ({error})") from None
     made: dict[str, Any] = json.loads(text)
     return made
 

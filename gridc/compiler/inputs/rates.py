@@ -78,8 +78,8 @@ def scores_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
 
 
 def statistics_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterator[Diagnostic]:
-    """Statistics of two classes have items of both, and corpus scores references and a library. Silent where
-    items are not here."""
+    """Statistics of two classes have items of both, those by category items that have one, and corpus scores
+    references and a library. Silent where items are not here."""
     for number, statistic in enumerate(spec.statistics):
         path: KeyPath = ("statistic", number)
         names = statistic.benchmarks or [benchmark.id for benchmark in spec.benchmark]
@@ -96,6 +96,14 @@ def statistics_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> It
                 yield source.diagnose(
                     "GC105", (*path, "kind"), message, "`fields.references` names its column"
                 )
+        if statistic.by == "category":
+            item = next((item for item in sampled if not item.category), None)
+            if item is not None:
+                message = f"`{item.id}` has no category, and the mean is over those of `{names[0]}`"
+                help = (
+                    "`fields.category` names its column; or state `score`, which is the mean over all items"
+                )
+                yield source.diagnose("GC105", (*path, "by"), message, help)
         if statistic.positive is not None:
             found = [*_one_class(source, path, statistic, sampled)]
             yield from found

@@ -6,8 +6,9 @@ stranger's, with functions of their own: it runs only where the person consented
 every file that it is made of.
 """
 
+import json
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from gridc.compiler.preflight.consent import consents_given
 from gridc.confined import ChildEndedError, Confined
 from gridc.diagnostics.errors import Diagnostic, SpecError, UsageError
 from gridc.files import is_there, write_atomic
+from gridc.launch import NETWORK, run, with_path
 from gridc.schema.base import PLUGIN
 from gridc.schema.canonical import digest
 
@@ -38,12 +40,13 @@ def read_with_tasks(
 ) -> CheckedSpec:
     """A spec (`read_spec`), with the task files made that it needs. Raises `SpecError`; and `UsageError`
     (GC643) where nobody consented to a task beside it."""
-    make_task_files(path)
+    make_task_files(path, online)
     return read_spec(path, data_folder, models_folder)
 
 
-def make_task_files(path: Path) -> None:
-    """Write what is missing of the task files of a spec. Raises `SpecError` and `UsageError`."""
+def make_task_files(path: Path, online: bool = False) -> None:
+    """Write what is missing of the task files of a spec. Only with `online` are data fetched that the cache
+    does not have. Raises `SpecError` and `UsageError`."""
     folder = path.parent
     wrong, refused = list[Diagnostic](), list[TaskCode]()
     missing = {
@@ -54,7 +57,7 @@ def make_task_files(path: Path) -> None:
     source = read(path) if missing else None
     for target, (benchmark, request) in missing.items():
         try:
-            text = rendered(request, folder)
+            text = rendered(request, folder, online)
             target.parent.mkdir(exist_ok=True)
             write_atomic(target, text)
         except _NotAllowed as error:
@@ -94,8 +97,10 @@ def _diagnosed(source: Source | None, benchmark: str, error: _Unavailable) -> Di
     return source.diagnose("GC347", ("benchmark", rows[0], "source"), error.problem, error.help)
 
 
-def rendered(request: TaskRequest, folder: Path) -> str:
+def rendered(request: TaskRequest, folder: Path, online: bool = False) -> str:
     """The text of a task file."""
+    if online and not request.beside:
+        _fetch(request, folder)
     try:
         with closing(Confined(_target(request.loader), offline=True)) as child:
             if request.beside:
@@ -132,6 +137,21 @@ def _require_consent(child: Confined, request: TaskRequest, folder: Path) -> Non
     code = TaskCode(tuple(files["code"]), digest(files["files"]))
     if code.pair not in consents_given([code], folder):
         raise _NotAllowed(code)
+
+
+_FETCH = "import datasets; [datasets.load_dataset(**each) for each in json.loads(sys.argv[1])]"
+
+
+def _fetch(request: TaskRequest, folder: Path) -> None:
+    """Have the hub's data of a task in the cache. Nothing of the task runs: its files say what they are, and
+    `datasets` runs no code of theirs. What is not fetched is missed when the task is rendered."""
+    with (
+        closing(Confined(_target(request.loader), offline=True)) as child,
+        suppress(ChildEndedError, ValueError),
+    ):
+        wanted = child.ask("datasets", request.name, str(folder.resolve()), seconds=SECONDS)
+        if wanted:
+            run(with_path(_FETCH, json.dumps(wanted)), needs=NETWORK)
 
 
 def _way_out(request: TaskRequest, problem: str) -> str:

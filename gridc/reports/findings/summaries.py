@@ -86,11 +86,13 @@ class StatedStatistic:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
     """What a statistic reads under one configuration, (N,) each: an item in a cell with how many of its
-    responses are `counted`, or one response. `model`, `benchmark` and `opponent` are places among those of
-    the scope, and `values` what the counted responses earned, by the key that names the outcome."""
+    responses are `counted`, or one response. `model`, `benchmark`, `category` and `opponent` are places among
+    those of the scope (0 where it has no categories), and `values` what the counted responses earned, by the
+    key that names the outcome."""
 
     model: Whole
     benchmark: Whole
+    category: Whole
     opponent: Whole
     unit: Whole
     item: Whole
@@ -109,14 +111,15 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What a statistic is of, in order: its models, its benchmarks, and `players`, models and opponents; and
-    the level of its intervals."""
+    """What a statistic is of, in order: its models, its benchmarks, and `players`, models and opponents; the
+    level of its intervals; and the categories of its benchmark's items, where it is by category."""
 
     statistic: Statistic
     models: tuple[str, ...]
     benchmarks: tuple[Benchmark, ...]
     players: tuple[str, ...]
     level: float
+    categories: tuple[str, ...] = ()
 
 
 OfModel = Callable[[_Scope, _Rows], UnitEstimate]
@@ -181,8 +184,11 @@ def _corpus(kind: str) -> OfModel:
 
 
 def _macro_mean(scope: _Scope, rows: _Rows) -> UnitEstimate:
-    earned, groups = rows.values["outcome"], len(scope.benchmarks)
-    return totals.macro_mean(rows.unit, rows.benchmark, groups, rows.counted, earned, scope.level)
+    earned, by = rows.values["outcome"], scope.statistic.by
+    group, groups = (
+        (rows.category, scope.categories) if by == "category" else (rows.benchmark, scope.benchmarks)
+    )
+    return totals.macro_mean(rows.unit, group, len(groups), rows.counted, earned, scope.level)
 
 
 OTHER_UNITS = "not every model was asked the same of every unit, so no two can be tested unit by unit"
@@ -277,6 +283,10 @@ KINDS: Mapping[StatisticKind, SummaryKind] = {
 }
 
 
+BY_CATEGORY = "mean over the benchmark's categories of their means"
+"""The formula of a macro mean by category."""
+
+
 def summaries(record: RunRecord) -> tuple[StatedStatistic, ...]:
     """Every statistic that the spec states."""
     spec = record.plan.study.spec
@@ -332,7 +342,8 @@ def _summary(record: RunRecord, statistic: Statistic, level: float = LEVEL) -> S
     for name, cells in by_configuration.items():
         for model, value in _under(record, scope, cells):
             values[model][name] = value
-    what = statistic.what or KINDS[statistic.kind].formula
+    formula = BY_CATEGORY if statistic.by == "category" else KINDS[statistic.kind].formula
+    what = statistic.what or formula
     chosen = (name for name, cells in by_configuration.items() if any(anchored(spec, cell) for cell in cells))
     names = tuple(each.id for each in benchmarks)
     return StatedStatistic(statistic.id, statistic.kind, what, names, next(chosen, ""), values)
@@ -371,6 +382,8 @@ def _under(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> Iterator[
     yield from ((model, SummaryValue.missing(reason)) for model in scope.models if model not in left)
     if not left:
         return
+    if scope.statistic.by == "category":
+        scope = replace(scope, categories=_categories(record, scope.benchmarks))
     some = [cell for cell in cells if cell.model in left]
     rows, digests = (_of_items if kind.reads == "items" else _of_responses)(record, scope, some)
     asked = _asked(record, scope, some)
@@ -384,6 +397,12 @@ def _under(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> Iterator[
         else:
             found = kind.of_model(scope, mine) if kind.of_model and len(mine.unit) else UNDETERMINED
         yield model, SummaryValue.of(found, int(mine.counted.sum()), asked[place], digests[model])
+
+
+def _categories(record: RunRecord, benchmarks: Sequence[Benchmark]) -> tuple[str, ...]:
+    """The categories of all items that are asked, in order."""
+    items = record.plan.study.items
+    return tuple(sorted({item.category for each in benchmarks for item in items[each.id].sampled}))
 
 
 def _asked(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> list[int]:
@@ -400,7 +419,9 @@ def _of_items(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> tuple[
     counted, earned = seen.reading(KINDS[scope.statistic.kind].reading)
     where = [_of_cell(record, scope, cell) for cell in seen.cells]
     items = zip(seen.cell.tolist(), seen.item.tolist(), strict=True)
-    positive = np.array([where[at].positive[seen.items[item][1]] for at, item in items], np.bool_)
+    names = [(where[at], seen.items[item][1]) for at, item in items]
+    positive = np.array([cell.positive[name] for cell, name in names], np.bool_)
+    category = np.array([cell.category[name] for cell, name in names], np.int64)
     if key == "predicted" and scope.statistic.predicted is None:
         earned = np.where(positive, earned, counted - earned)
     places = {
@@ -409,8 +430,8 @@ def _of_items(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> tuple[
     }
     nothing = np.full(len(seen), None, np.object_)
     rows = _Rows(
-        **places, unit=seen.unit, item=seen.item, positive=positive, counted=counted.astype(np.float64),
-        values={key: earned}, texts=nothing, references=nothing,
+        **places, category=category, unit=seen.unit, item=seen.item, positive=positive,
+        counted=counted.astype(np.float64), values={key: earned}, texts=nothing, references=nothing,
     )  # fmt: skip
     own: dict[str, list[str]] = {model: [] for model in scope.models}
     for cell in seen.cells:
@@ -420,13 +441,14 @@ def _of_items(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class _OfCell:
-    """What all rows of a cell have in common, and by item whether it is positive."""
+    """What all rows of a cell have in common, and by item its category and whether it is positive."""
 
     model: int
     benchmark: int
     opponent: int
     items: Mapping[str, Item]
     positive: Mapping[str, bool]
+    category: Mapping[str, int]
 
 
 def _of_cell(record: RunRecord, scope: _Scope, cell: Cell) -> _OfCell:
@@ -435,12 +457,14 @@ def _of_cell(record: RunRecord, scope: _Scope, cell: Cell) -> _OfCell:
     judge = spec.judge_called(cell.setting.judge)
     against = cell.model if judge is None or judge.compares is None else judge.compares.against
     chosen = statistic.positive
+    places = {category: place for place, category in enumerate(scope.categories)}
     return _OfCell(
         scope.models.index(cell.model),
         [benchmark.id for benchmark in scope.benchmarks].index(cell.benchmark),
         scope.players.index(against),
         items,
         {name: chosen is not None and chosen.matches(item.classes) for name, item in items.items()},
+        {name: places.get(item.category, 0) for name, item in items.items()},
     )
 
 
@@ -467,6 +491,7 @@ def _of_responses(record: RunRecord, scope: _Scope, cells: Sequence[Cell]) -> tu
             of_row = {
                 "model": where.model,
                 "benchmark": where.benchmark,
+                "category": where.category[row.item],
                 "opponent": where.opponent,
                 "unit": units[cell.benchmark, row.item],
                 "item": numbers.setdefault((cell.model, cell.benchmark, row.item), len(numbers)),

@@ -220,6 +220,9 @@ def _unmeasured(
             'kind = "win_rate" takes both; or name benchmarks of one direction in `benchmark`; or turn the '
         )
         yield message, f'{help}others: direction = "higher" with scores = {{ right = 0, wrong = 1 }}'
+    if statistic.by == "category" and len(benchmarks) > 1:
+        message = 'a mean by = "category" is over the categories of one benchmark'
+        yield message, f'benchmark = "{benchmarks[0].id}", and a statistic of each other one'
     scores = any(setting.scores is not None for setting in asked)
     if statistic.positive is not None and statistic.predicted is None and scores:
         message = "`scores` say what a response earns, and not whether it says that its item is positive"

@@ -134,7 +134,7 @@ NUMBERS = frozenset(LOGGED[1:])
 MatchKind = Literal["number", "text", "contains", "exact", "filtered"]
 ReaderName = Literal["last_answer", "whole_response", "answer_line"]
 Candidates = Literal["option_text", "letter", "unknown_expanded", "sentence_pair"]
-Normalise = Literal["none", "token", "char", "unconditional"]
+Normalise = Literal["none", "token", "char", "byte", "unconditional"]
 Ties = Literal["against_gold", "first", "last"]
 Seam = Literal["shared_prefix", "context_length"]
 Overflow = Literal["error", "drop_exemplars"]
@@ -668,8 +668,9 @@ class BenchmarkEffects(Table):
     normalise: Annotated[
         Normalise | None,
         Field(
-            description="token, char: divide a candidate's log-likelihood by its length; unconditional: "
-            "subtract its log-likelihood behind `premise` alone. Default: none."
+            description="token, char, byte: divide a candidate's log-likelihood by its length in these, "
+            "bytes those of UTF-8; unconditional: subtract its log-likelihood behind `premise` alone. "
+            "Default: none."
         ),
     ] = None
     premise: Annotated[
@@ -710,9 +711,9 @@ class BenchmarkEffects(Table):
             examples=["\n"],
         ),
     ] = None
-    max_tokens: Annotated[
-        int | None, Field(ge=1, le=8192, description="Longest answer, in tokens. Default: 32.")
-    ] = None
+    max_tokens: Annotated[int | None, Field(ge=1, description="Longest answer, in tokens. Default: 32.")] = (
+        None
+    )
 
 
 class Effects(ModelEffects, BenchmarkEffects):

@@ -364,7 +364,7 @@ TRACES: Mapping[str, Callable[[], object]] = {
     },
     **{
         f"normalise:{how}": partial(_ranked, normalise=how)
-        for how in ("none", "token", "char", "unconditional")
+        for how in ("none", "token", "char", "byte", "unconditional")
     },
     **{f"ties:{rule}": partial(_ranked, ties=rule) for rule in ("against_gold", "first", "last")},
     "scores:stated": _scores,

@@ -112,7 +112,7 @@ MATCHED = {"benchmark.1.option_order": LEFT_OUT,
     "benchmark.1.method": "match", "benchmark.1.options": "none", "benchmark.1.match": {"as": "number"}}
 WORKED = {**MATCHED, "benchmark.1.loading.fields.references": ["working"],
     "benchmark.1.match": {"as": "contains"}}
-BEHIND = {**MATCHED, "benchmark.1.match": {"as": "filtered", "filters": [
+BEHIND = {**MATCHED, "benchmark.1.option_order": "file", "benchmark.1.match": {"as": "filtered", "filters": [
     {"kind": "regex", "pattern": "[0-9]+"}, {"kind": "multi_choice_regex", "pattern": "[A-D]"},
     {"kind": "lowercase"}, {"kind": "map", "map": {"a": "1"}, "default": "2"}], "ignore": {"numbers": False}},
     "benchmark.1.loading.fields.options": ["a", "b", "c"], "benchmark.1.loading.fields.gold": "right"}

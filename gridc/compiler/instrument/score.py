@@ -28,6 +28,7 @@ VERSIONS = {
     "normalise:none": 1,
     "normalise:token": 1,
     "normalise:char": 1,
+    "normalise:byte": 1,
     "normalise:unconditional": 1,
     "ties:against_gold": 1,
     "ties:first": 1,
@@ -277,6 +278,7 @@ def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
             "none": [1] * len(ranked),
             "token": answers[0]["tokens"],
             "char": [len(candidate.text) for candidate in ranked],
+            "byte": [len(candidate.text.encode()) for candidate in ranked],
         }
         pairs = zip(conditional, lengths[setting.normalise], ranked, strict=True)
         stated = [None if _is_missing(value) else value / length for value, length, _ in pairs]

@@ -293,21 +293,22 @@ TRIED = (
     Tried("Match", "asked", "benchmark.1.match", "stored", {"as": Beside("exact", MATCHED),
         "share": Beside(True, {**MATCHED, "benchmark.1.match": {"as": "contains"}}),
         "within": Beside(1.0, MATCHED), "after": Beside("Answer:", WORKED),
-        "gold_after": Beside("####", WORKED), "filters": Beside([], BEHIND),
-        "ignore": Beside({"case": True}, BEHIND)}),
-    Tried("RegexFilter", "asked", "benchmark.1.match.filters.0", "stored", {
+        "gold_after": Beside("####", WORKED)}),
+    Tried("Match", "asked", "benchmark.1.match", "documented", {
+        "filters": Beside([], BEHIND), "ignore": Beside({"case": True}, BEHIND)}),
+    Tried("RegexFilter", "asked", "benchmark.1.match.filters.0", "documented", {
         "pattern": Beside("[0-9.]+", BEHIND),
         "group": Beside(-1, BEHIND), "fallback": Beside("none", BEHIND)}),
-    Tried("MultiChoiceRegexFilter", "asked", "benchmark.1.match.filters.1", "stored", {
+    Tried("MultiChoiceRegexFilter", "asked", "benchmark.1.match.filters.1", "documented", {
         "pattern": Beside("[A-C]", BEHIND), "group": Beside(-1, BEHIND),
         "fallback": Beside("none", BEHIND), "ignore_case": Beside(True, BEHIND),
         "ignore_punctuation": Beside(True, BEHIND), "ignore": Beside(["the"], BEHIND)}),
-    Tried("CaseFilter", "asked", "benchmark.1.match.filters.2", "stored", {
+    Tried("CaseFilter", "asked", "benchmark.1.match.filters.2", "documented", {
         "kind": Beside("uppercase", BEHIND)}),
-    Tried("MapFilter", "asked", "benchmark.1.match.filters.3", "stored", {
+    Tried("MapFilter", "asked", "benchmark.1.match.filters.3", "documented", {
         "map": Beside({"b": "1"}, BEHIND),
         "default": Beside("3", BEHIND)}),
-    Tried("Ignored", "asked", "benchmark.1.match.ignore", "stored", {
+    Tried("Ignored", "asked", "benchmark.1.match.ignore", "documented", {
         "case": Beside(True, BEHIND), "punctuation": Beside(True, BEHIND), "numbers": Beside(True, BEHIND),
         "regexes": Beside([","], BEHIND)}),
     Tried("Scorer", "asked", "benchmark.1.scorer", "stored", {

@@ -131,10 +131,10 @@ Method = Literal[
 LOGGED: tuple[Method, ...] = ("as_logged", "number_as_logged")
 """The methods of scores that another package gave: a point or none, or a number from 0 to 1."""
 NUMBERS = frozenset(LOGGED[1:])
-MatchKind = Literal["number", "text", "contains", "exact"]
+MatchKind = Literal["number", "text", "contains", "exact", "filtered"]
 ReaderName = Literal["last_answer", "whole_response", "answer_line"]
 Candidates = Literal["option_text", "letter", "unknown_expanded", "sentence_pair"]
-Normalise = Literal["none", "token", "char", "unconditional"]
+Normalise = Literal["none", "token", "char", "byte", "unconditional"]
 Ties = Literal["against_gold", "first", "last"]
 Seam = Literal["shared_prefix", "context_length"]
 Overflow = Literal["error", "drop_exemplars"]
@@ -227,6 +227,91 @@ SystemOrder = Annotated[
 ]
 
 
+Pattern = Annotated[str, Field(min_length=1, description="A regular expression, as Python's `re` reads it.")]
+MatchNumber = Annotated[
+    int | None,
+    Field(description="Which of several matches counts: 0 is the first, -1 the last. Default: 0."),
+]
+Fallback = Annotated[
+    str | None, Field(description="What the filter gives where nothing matches. Default: `[invalid]`.")
+]
+
+
+class RegexFilter(Table):
+    """The part of a response that a regular expression matches: its first group that is not empty, or without
+    groups all of it."""
+
+    kind: Annotated[Literal["regex"], Field(description="regex: what a regular expression matches.")]
+    pattern: Pattern
+    group: MatchNumber = None
+    fallback: Fallback = None
+
+
+class MultiChoiceRegexFilter(Table):
+    """The same; where nothing matches, the letter in brackets of the choice whose text the response has, and
+    without one a letter behind a colon. The choices are those of the item's column `choices`, else its
+    options."""
+
+    kind: Annotated[
+        Literal["multi_choice_regex"],
+        Field(description="multi_choice_regex: what a regular expression matches, else a choice's letter."),
+    ]
+    pattern: Pattern
+    group: MatchNumber = None
+    fallback: Fallback = None
+    ignore_case: Annotated[
+        bool | None, Field(description="Search for a choice's text whatever its case. Default: false.")
+    ] = None
+    ignore_punctuation: Annotated[
+        bool | None, Field(description="Search for a choice's text without punctuation. Default: false.")
+    ] = None
+    ignore: Annotated[
+        tuple[Pattern, ...] | None,
+        Field(
+            min_length=1,
+            description="Search for a choice's text without what these match. Default: nothing.",
+        ),
+    ] = None
+
+
+class CaseFilter(Table):
+    """The response in one case, or without white space at its ends."""
+
+    kind: Annotated[
+        Literal["lowercase", "uppercase", "remove_whitespace"],
+        Field(
+            description="lowercase, uppercase: in that case; remove_whitespace: without white space at its "
+            "ends."
+        ),
+    ]
+
+
+class MapFilter(Table):
+    """What a response stands for."""
+
+    kind: Annotated[Literal["map"], Field(description="map: what `map` says that a text becomes.")]
+    map: Annotated[dict[str, str], Field(description="What each text becomes.", examples=[{"A": "yes"}])]
+    default: Annotated[str, Field(description="What any other text becomes.")]
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
+
+Filter = Annotated[RegexFilter | MultiChoiceRegexFilter | CaseFilter | MapFilter, Field(discriminator="kind")]
+
+
+class Ignored(Table):
+    """What an exact comparison leaves out of both sides."""
+
+    case: Annotated[bool | None, Field(description="The case of letters. Default: false.")] = None
+    punctuation: Annotated[bool | None, Field(description="ASCII punctuation. Default: false.")] = None
+    numbers: Annotated[bool | None, Field(description="The digits 0 to 9. Default: false.")] = None
+    regexes: Annotated[
+        tuple[Pattern, ...] | None,
+        Field(min_length=1, description="What each of these matches, one after another. Default: nothing."),
+    ] = None
+
+
 class Match(Table):
     """How a free answer is compared with an item's right answers (`fields.references`; the text of the right
     option where an item has options)."""
@@ -238,7 +323,10 @@ class Match(Table):
         Field(
             alias="as",
             description="number: as a number, however it is written; text: without case, punctuation and "
-            "articles (SQuAD); contains: the same, somewhere in the response; exact: character by character.",
+            "articles (SQuAD); contains: the same, somewhere in the response; exact: character by character; "
+            "filtered: the response behind `filters`, character by character but for `ignore`, as "
+            "lm-evaluation-harness compares it. Then the whole response counts, whatever it says besides and "
+            "also where `max_tokens` cut it.",
         ),
     ]
     after: Annotated[
@@ -269,6 +357,35 @@ class Match(Table):
             "Default: the point, where it contains one."
         ),
     ] = None
+
+    filters: Annotated[
+        tuple[Filter, ...] | None,
+        Field(
+            description="Of filtered: what a response goes through, one filter after another. One that no "
+            "regular expression matches is unreadable, unless its fallback is right, and so is one for which "
+            "the filters take over 5 s of CPU time. Default: none.",
+            examples=[[{"kind": "regex", "pattern": "#### (-?[0-9.,]+)"}]],
+        ),
+    ] = None
+    ignore: Annotated[
+        Ignored | None,
+        Field(
+            description="Of filtered: what is left out of both sides before they are compared. Default: "
+            "nothing.",
+            examples=[{"case": True, "regexes": [",", "\\$"]}],
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _of_filtered(self) -> Self:
+        ways = ("after", "gold_after") if self.kind == "filtered" else ("filters", "ignore")
+        stated = [key for key in ways if getattr(self, key) is not None]
+        if stated and self.kind == "filtered":
+            problem = f"`{stated[0]}` says where an answer stands, and filtered reads the whole response"
+            raise Contradiction(problem, f'{{ kind = "regex", ... }} in `filters` instead of `{stated[0]}`')
+        if stated:
+            raise Contradiction(f"`{stated[0]}` is of filtered responses", 'as = "filtered", or leave it out')
+        return self
 
     @model_validator(mode="after")
     def _of_numbers(self) -> Self:
@@ -507,7 +624,11 @@ class BenchmarkEffects(Table):
         Field(
             description="How `match` compares a free answer with the right ones. Default: none; the method "
             "needs it.",
-            examples=[{"as": "number", "after": "The answer is"}, {"as": "contains"}],
+            examples=[
+                {"as": "number", "after": "The answer is"},
+                {"as": "contains"},
+                {"as": "filtered", "filters": [{"kind": "regex", "pattern": "#### (.+)"}]},
+            ],
         ),
     ] = None
     scorer: Annotated[
@@ -554,8 +675,9 @@ class BenchmarkEffects(Table):
     normalise: Annotated[
         Normalise | None,
         Field(
-            description="token, char: divide a candidate's log-likelihood by its length; unconditional: "
-            "subtract its log-likelihood behind `premise` alone. Default: none."
+            description="token, char, byte: divide a candidate's log-likelihood by its length in these, "
+            "bytes those of UTF-8; unconditional: subtract its log-likelihood behind `premise` alone. "
+            "Default: none."
         ),
     ] = None
     premise: Annotated[
@@ -596,9 +718,9 @@ class BenchmarkEffects(Table):
             examples=["\n"],
         ),
     ] = None
-    max_tokens: Annotated[
-        int | None, Field(ge=1, le=8192, description="Longest answer, in tokens. Default: 32.")
-    ] = None
+    max_tokens: Annotated[int | None, Field(ge=1, description="Longest answer, in tokens. Default: 32.")] = (
+        None
+    )
 
 
 class Effects(ModelEffects, BenchmarkEffects):

@@ -283,8 +283,8 @@ def _heading(name: str, places: list[str], schema: Node) -> str:
     table = schema["$defs"][name]
     kind = table.get("properties", {}).get("kind", {})
     kinds = [kind["const"]] if "const" in kind else kind.get("enum", [])
-    if places[0] == "`[[hypothesis]]`" and kinds:
-        return f"`[[hypothesis]]` of kind {', '.join(kinds)}"
+    if places[0] in ("`[[hypothesis]]`", "`[[benchmark.match.filters]]`") and kinds:
+        return f"{places[0]} of kind {', '.join(kinds)}"
     if len(places) == 1 and "NAME" not in places[0]:
         return places[0]
     if places[0].count(".") == 0:

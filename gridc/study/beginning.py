@@ -15,7 +15,7 @@ from gridc.compiler.inputs.loaders.gold import short
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.task_index import INSTALL, is_installed
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.matching import right_answers
+from gridc.compiler.instrument.matching import COMPARISONS, right_answers
 from gridc.compiler.preflight.task_files import make_task_files, read_with_tasks
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
 from gridc.files import write_atomic
@@ -133,7 +133,7 @@ class FileStatements:
 GOLD_RULES = tuple(dict.fromkeys(rule for kind in LOADER_KINDS.values() for rule in kind.gold))
 """How a gold column may name an option, or which answer earns the point where none is called right."""
 OPTION_LABELS: tuple[OptionLabels, ...] = get_args(OptionLabels)
-MATCHES: tuple[MatchKind, ...] = get_args(MatchKind)
+MATCHES: tuple[MatchKind, ...] = tuple(kind for kind in get_args(MatchKind) if not COMPARISONS[kind].as_it_is)
 """As what free text may be compared."""
 
 
@@ -230,6 +230,8 @@ def _compared(match: Match, item: Item) -> str:
             return f"is exactly {answer}{behind}"
         case "contains":
             return f"contains {answer}{behind}"
+        case "filtered":
+            return f"is {answer} behind its filters"
     assert_never(match.kind)
 
 

@@ -829,6 +829,7 @@ OTHER_VALUES: Mapping[str, Mapping[Any, str | None]] = {
         "ppl": '`method = "text_likelihood"`',
         "pass@10": "aggregate = { pass_at = 5 }",
         "unit_tests": "gridc runs no code",
+        "acc_bytes": '`normalise = "byte"`',
         "numeric": '`match = { as = "number" }`',
         "text": '`match = { as = "text" }`',
         "bleu": '`id = "bleu"`',

@@ -54,8 +54,8 @@ def test_a_number_is_its_value_however_it_is_written(value: Fraction, words: str
 
 @given(st.text(max_size=200))
 def test_no_text_is_too_odd_to_be_read(text: str) -> None:
-    for kind in COMPARISONS:
-        for keys in ({"as": kind}, {"as": kind, "after": "answer is"}):
+    for kind, comparison in COMPARISONS.items():
+        for keys in ({"as": kind}, {"as": kind, "after": "answer is"})[: 1 if comparison.as_it_is else 2]:
             extraction = read_answer(match_of(keys), Item("a", "?", references=("42",)), text)
             assert 0 <= extraction.start <= extraction.end <= len(text)
 
@@ -74,7 +74,8 @@ def test_no_text_is_too_odd_to_be_read(text: str) -> None:
 @pytest.mark.parametrize("kind", COMPARISONS)
 def test_a_degenerate_response_is_read_in_linear_time(kind: str, text: str) -> None:
     """A pattern that goes back over what it has read would need minutes here; the suite has a limit."""
-    for keys in ({"as": kind}, {"as": kind, "after": "1 or"}):
+    ways = ({"as": kind}, {"as": kind, "after": "1 or"})
+    for keys in ways[: 1 if COMPARISONS[match_of({"as": kind}).kind].as_it_is else 2]:
         read_answer(match_of(keys), Item("a", "?", references=("42",)), text)
 
 

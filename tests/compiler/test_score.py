@@ -86,6 +86,15 @@ def test_normalisation_divides_by_tokens_or_characters(normalise: str, choice: i
     assert ranked(values, [5, 6, 1], normalise=normalise)[0] == choice
 
 
+@pytest.mark.parametrize(("normalise", "choice"), [("char", 1), ("byte", 0)])
+def test_a_byte_is_one_of_utf_8(normalise: str, choice: int) -> None:
+    """ääää has 4 characters and 8 bytes."""
+    setting = Setting("p", "loglikelihood", normalise=normalise)  # type: ignore[arg-type]
+    item = Item("q", "?", ("ääää", "water"), gold=0)
+    values = [-4.0, -4.5]  # by character: -1.0, -0.9; by byte: -0.5, -0.9
+    assert score(setting, item, [{"loglikelihoods": values, "tokens": [1, 1]}]).choice == choice
+
+
 def test_letters_are_one_character_each() -> None:
     values = [-4.5, -9.0, -3.0]
     assert ranked(values, [5, 6, 1], normalise="char", candidates="letter")[0] == 2

@@ -97,7 +97,17 @@ _MATCHED: Mapping[MatchKind, Sequence[str]] = {
     "text": ("The Eiffel Tower", "Zürich", "water"),
     "contains": ("The Eiffel Tower", "St. John's", "東京"),
     "exact": ("aB-1", "water "),
+    "filtered": ("72", "water", "6 * 12 #### 72"),
 }
+_REGEXES = ("#### (-?[0-9.,]+)", "(-?[$0-9.,]{2,})|(-?[0-9]+)")
+_FILTERED_BY: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"filters": [{"kind": "remove_whitespace"}, {"kind": "lowercase"}], "ignore": {"punctuation": True}},
+    *({"filters": [{"kind": "regex", "pattern": one, "group": -1}], "ignore": {"regexes": ["(?s).*#### "]}}
+      for one in _REGEXES),
+    {"filters": [{"kind": "multi_choice_regex", "pattern": r"(\([A-Z]\))", "ignore_case": True}]},
+    {"filters": [{"kind": "map", "map": {"72": "water"}, "default": "72"}], "ignore": {"numbers": True}},
+)  # fmt: skip
 _MATCHED_BY: tuple[Mapping[str, Any], ...] = (
     {},
     {"after": "The answer is"},
@@ -110,12 +120,14 @@ _MATCHED_BY: tuple[Mapping[str, Any], ...] = (
 def _matched(kind: MatchKind) -> list[object]:
     """Each right answer under each way to state it, against responses that are near it."""
     outcomes: list[object] = []
-    for stated in _MATCHED_BY:
+    for stated in _FILTERED_BY if matching.COMPARISONS[kind].as_it_is else _MATCHED_BY:
         if "within" in stated and kind != "number":
             continue
         match = Match.model_validate({"as": kind, **stated})
         for answer in _MATCHED[kind]:
-            item = Item("free", "What is it?", references=(answer, answer.lower()))
+            choices = {"choices": ["gas", "water"]}
+            extra = choices if matching.COMPARISONS[kind].as_it_is else {}
+            item = Item("free", "What is it?", references=(answer, answer.lower()), extra=extra)
             outcomes += _compared(Setting("x", "match", match=match), item, inputs()["matched"])
     match = Match.model_validate({"as": kind})
     scores = Scores.model_validate({"right": 0.75, "wrong": 0.25})
@@ -352,7 +364,7 @@ TRACES: Mapping[str, Callable[[], object]] = {
     },
     **{
         f"normalise:{how}": partial(_ranked, normalise=how)
-        for how in ("none", "token", "char", "unconditional")
+        for how in ("none", "token", "char", "byte", "unconditional")
     },
     **{f"ties:{rule}": partial(_ranked, ties=rule) for rule in ("against_gold", "first", "last")},
     "scores:stated": _scores,

@@ -113,6 +113,10 @@ MATCHED = {"benchmark.1.option_order": LEFT_OUT,
     "benchmark.1.method": "match", "benchmark.1.options": "none", "benchmark.1.match": {"as": "number"}}
 WORKED = {**MATCHED, "benchmark.1.loading.fields.references": ["working"],
     "benchmark.1.match": {"as": "contains"}}
+BEHIND = {**MATCHED, "benchmark.1.option_order": "file", "benchmark.1.match": {"as": "filtered", "filters": [
+    {"kind": "regex", "pattern": "[0-9]+"}, {"kind": "multi_choice_regex", "pattern": "[A-D]"},
+    {"kind": "lowercase"}, {"kind": "map", "map": {"a": "1"}, "default": "2"}], "ignore": {"numbers": False}},
+    "benchmark.1.loading.fields.options": ["a", "b", "c"], "benchmark.1.loading.fields.gold": "right"}
 SCORED = {
     "match": Beside({"as": "text", "after": "Answer:"}, {"harness.method": "match",
         "harness.match": {"as": "text"}, "benchmark.1.match": {"as": "text"},
@@ -291,6 +295,23 @@ TRIED = (
         "share": Beside(True, {**MATCHED, "benchmark.1.match": {"as": "contains"}}),
         "within": Beside(1.0, MATCHED), "after": Beside("Answer:", WORKED),
         "gold_after": Beside("####", WORKED)}),
+    Tried("Match", "asked", "benchmark.1.match", "documented", {
+        "filters": Beside([], BEHIND), "ignore": Beside({"case": True}, BEHIND)}),
+    Tried("RegexFilter", "asked", "benchmark.1.match.filters.0", "documented", {
+        "pattern": Beside("[0-9.]+", BEHIND),
+        "group": Beside(-1, BEHIND), "fallback": Beside("none", BEHIND)}),
+    Tried("MultiChoiceRegexFilter", "asked", "benchmark.1.match.filters.1", "documented", {
+        "pattern": Beside("[A-C]", BEHIND), "group": Beside(-1, BEHIND),
+        "fallback": Beside("none", BEHIND), "ignore_case": Beside(True, BEHIND),
+        "ignore_punctuation": Beside(True, BEHIND), "ignore": Beside(["the"], BEHIND)}),
+    Tried("CaseFilter", "asked", "benchmark.1.match.filters.2", "documented", {
+        "kind": Beside("uppercase", BEHIND)}),
+    Tried("MapFilter", "asked", "benchmark.1.match.filters.3", "documented", {
+        "map": Beside({"b": "1"}, BEHIND),
+        "default": Beside("3", BEHIND)}),
+    Tried("Ignored", "asked", "benchmark.1.match.ignore", "documented", {
+        "case": Beside(True, BEHIND), "punctuation": Beside(True, BEHIND), "numbers": Beside(True, BEHIND),
+        "regexes": Beside([","], BEHIND)}),
     Tried("Scorer", "asked", "benchmark.1.scorer", "stored", {
         "function": Beside("python:scorers.py:letters", COUNTED),
         "score": Beside("letters", {**COUNTED, "benchmark.1.scorer": {"function": "python:scorers.py:both",

@@ -261,6 +261,7 @@ VALUES = (
     W("kind", ('kind = "chrf"',), "", r"chrF(\+\+)?|CHRF|chrf\+\+|chrf2", "statistic"),
     W("kind", ('kind = "macro_mean"',), "", "macro|mean|average|macro_avg", "statistic"),
     W("method", ('method = "loglikelihood"', 'normalise = "char"'), "", r"acc_norm|acc_norm_char"),
+    W("method", ('method = "loglikelihood"', 'normalise = "byte"'), "", r"acc_bytes|acc_norm_bytes"),
     W("method", ('method = "loglikelihood"',), "`extract` reads the letter of an answer instead",
       r"multiple_choice|mc\d?|acc|log_?probs?|loglikelihood_\w+"),
     W("method", ('method = "extract"',), "`loglikelihood` ranks the options instead",

@@ -17,7 +17,8 @@ from hashlib import sha256
 from itertools import pairwise
 
 from gridc.compiler.instrument.extract import Confidence, Extraction
-from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.filters import as_text, read_filtered
+from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.own_part import own_part
 from gridc.compiler.instrument.plain_text import fold
 from gridc.compiler.instrument.refusals import refusal_phrase
@@ -28,7 +29,7 @@ from gridc.compiler.instrument.written_numbers import (
     given_number,
     numbers,
 )
-from gridc.schema.effects import Match, MatchKind
+from gridc.schema.effects import Match, MatchKind, MultiChoiceRegexFilter
 from gridc.schema.scores import MATCHES
 
 RIGHT, WRONG = (MATCHES.index(name) for name in ("right", "wrong"))
@@ -64,13 +65,19 @@ class AnswerComparison:
     """A way to compare answers. `reads` reads a text, or the words behind `after`, against the right answers,
     and is told whether the item's language writes a decimal comma;
     `problem` says why a right answer could never be matched; `errs` gives an answer that is none of them;
-    `in_text` says whether an answer is found in a longer text, `tells_apart` whether wrong ones differ."""
+    `in_text` says whether an answer is found in a longer text, and `tells_apart` whether wrong ones differ.
+    `reads` is None where another package's rules read the whole response, with none of gridc's before."""
 
-    reads: Callable[[Match, str, tuple[str, ...], bool], AnswerReading]
+    reads: Callable[[Match, str, tuple[str, ...], bool], AnswerReading] | None
     problem: Callable[[str], str | None]
     errs: Callable[[Match, tuple[str, ...]], str]
     in_text: bool
     tells_apart: bool = True
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether the whole response is read, whatever it says besides and wherever it ends."""
+        return self.reads is None
 
 
 def right_answers(match: Match, item: Item) -> tuple[str, ...]:
@@ -82,6 +89,9 @@ def right_answers(match: Match, item: Item) -> tuple[str, ...]:
             f"item {item.id} has no right answer in free text",
             "`fields.references` of `rows` names the columns of right answers; or state another `method`",
         )
+    if COMPARISONS[match.kind].as_it_is:
+        choices_of(match, item)
+        return stated
     answers = tuple(_compared(match, item, text) for text in stated)
     for answer in answers:
         problem = COMPARISONS[match.kind].problem(answer)
@@ -96,6 +106,9 @@ def right_answers(match: Match, item: Item) -> tuple[str, ...]:
 def read_answer(match: Match, item: Item, response: str) -> Extraction:
     """Whether a response gives one of an item's right answers: the choice is one of `MATCHES`, None where
     nothing could be read. What matches nothing and begins with a phrase of refusal is unreadable."""
+    compare = COMPARISONS[match.kind].reads
+    if compare is None:
+        return _behind_filters(match, item, response)
     part = own_part(response, item.stem)
     if part is None:
         return Extraction(None, "the reasoning never ended")
@@ -106,7 +119,7 @@ def read_answer(match: Match, item: Item, response: str) -> Extraction:
     if not places:
         return Extraction(None, f"no `{match.after}`")
     comma = match.kind == "number" and decimal_comma(item.stem[:_SHOWS], response[begin : begin + _SHOWS])
-    answers, compare = right_answers(match, item), COMPARISONS[match.kind].reads
+    answers = right_answers(match, item)
     read = ((start, compare(match, response[start:end], answers, comma)) for start, end in reversed(places))
     start, reading = next((one for one in read if one[1].rule != EMPTY), (begin, AnswerReading(None, EMPTY)))
     if not reading.right and refusal_phrase(response[begin:]):
@@ -397,11 +410,60 @@ def _unspaced(character: str) -> bool:
 
 _UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x9FFF), (0x20000, 0x3FFFF))
 
+# Responses behind filters
+
+
+def _behind_filters(match: Match, item: Item, response: str) -> Extraction:
+    given = read_filtered(*_tables(match), response, right_answers(match, item), choices_of(match, item))
+    if given.failed is not None:
+        return Extraction(None, given.failed)
+    if not given.right and not given.found:
+        return Extraction(None, NO_MATCH)
+    choice = RIGHT if given.right else WRONG
+    return Extraction(choice, "behind the filters", "inferred", 0, len(response), _brief(given.text))
+
+
+NO_MATCH = "no match of the filter"
+"""Why nothing was read of a response in which a filter's regular expression matches nothing."""
+
+
+@lru_cache(maxsize=256)
+def _tables(match: Match) -> tuple[str, str]:
+    """Its filters and what it ignores, as `read_filtered` takes them."""
+    stated = match.model_dump(mode="json", include={"filters", "ignore"}, exclude_none=True)
+    return as_text(stated.get("filters", [])), as_text(stated.get("ignore", {}))
+
+
+def choices_of(match: Match, item: Item) -> tuple[str, ...]:
+    """The texts that letters stand for where a filter reads letters; nothing where none does. Raises
+    `Unmatchable` where the item has none."""
+    if not any(isinstance(one, MultiChoiceRegexFilter) for one in match.filters or ()):
+        return ()
+    column = item.extra.get("choices")
+    listed = isinstance(column, list) and all(isinstance(text, str) for text in column)
+    choices: tuple[str, ...] = tuple(column) if listed and column else item.options
+    if not 0 < len(choices) <= len(LETTERS):
+        raise Unmatchable(
+            f"item {item.id} has {len(choices)} choices, and a letter stands for one of 1 to {len(LETTERS)}",
+            'extra = ["choices"] in `loading.fields` keeps a column with a list of them; or kind = "regex"',
+        )
+    return choices
+
+
+def _other_filtered(match: Match, answers: tuple[str, ...]) -> str:
+    """A word that is read as none of the right answers, where there is one."""
+    ignore = _tables(match)[1]
+    return next(
+        (word for word in _NO_WORDS if not read_filtered("[]", ignore, word, answers, ()).right), _NO_WORDS[0]
+    )
+
+
 COMPARISONS: Mapping[MatchKind, AnswerComparison] = {
     "number": AnswerComparison(_reads_number, _number_problem, _other_number, in_text=True),
     "text": AnswerComparison(_reads_text, _text_problem, _other_text, in_text=False),
     "exact": AnswerComparison(_reads_exact, lambda answer: None, _other_text, in_text=False),
     "contains": AnswerComparison(_reads_within, _text_problem, _other_text, in_text=True, tells_apart=False),
+    "filtered": AnswerComparison(None, lambda answer: None, _other_filtered, in_text=False),
 }
 """By the `as` of `match` in the language."""
 VERSIONS = {
@@ -409,5 +471,6 @@ VERSIONS = {
     "match:text": 4,
     "match:exact": 4,
     "match:contains": 4,
+    "match:filtered": 1,
 }
 """The version of each part here, which stamps hold (`instrument.versions`)."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.matching import RIGHT, WRONG, contained, read_answer
+from gridc.compiler.instrument.matching import COMPARISONS, RIGHT, WRONG, contained, read_answer
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.options import candidates, spoken_options
 from gridc.compiler.instrument.own_part import own_part
@@ -28,6 +28,7 @@ VERSIONS = {
     "normalise:none": 1,
     "normalise:token": 1,
     "normalise:char": 1,
+    "normalise:byte": 1,
     "normalise:unconditional": 1,
     "ties:against_gold": 1,
     "ties:first": 1,
@@ -124,6 +125,8 @@ def _outlives_the_cut(setting: Setting, item: Item, extraction: Extraction, resp
     is. How a response behaves, and a right answer that it contains, no end can change."""
     method = METHODS[setting.method]
     if extraction.option is None or method.one_token or method.reads_behaviour:
+        return True
+    if method.reads_answer and setting.match is not None and COMPARISONS[setting.match.kind].as_it_is:
         return True
     if _ended_before(setting, item, response):
         return True
@@ -278,6 +281,7 @@ def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
             "none": [1] * len(ranked),
             "token": tokens,
             "char": [len(candidate.text) for candidate in ranked],
+            "byte": [len(candidate.text.encode()) for candidate in ranked],
         }
         pairs = zip(conditional, lengths[setting.normalise], ranked, strict=True)
         stated = [None if _is_missing(value) else value / length for value, length, _ in pairs]

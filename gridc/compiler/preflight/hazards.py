@@ -18,7 +18,7 @@ from gridc.compiler.inputs.draw import BOOTSTRAP_LEVELS
 from gridc.compiler.inputs.questions import asked
 from gridc.compiler.inputs.resolve import Study, show_command
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.matching import Unmatchable, right_answers
+from gridc.compiler.instrument.matching import COMPARISONS, Unmatchable, right_answers
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.options import NoCandidates, are_letters, candidates
 from gridc.compiler.instrument.render import (
@@ -504,8 +504,9 @@ def stops_in_answers(setting: Setting, sampled: Sequence[Item], shown: Sequence[
 
 def _what_is_read(setting: Setting, item: Item) -> Sequence[str]:
     """What a response is searched for."""
-    if METHODS[setting.method].reads_answer and setting.match is not None:
-        return right_answers(setting.match, item)
+    match = setting.match if METHODS[setting.method].reads_answer else None
+    if match is not None:
+        return () if COMPARISONS[match.kind].as_it_is else right_answers(match, item)
     return setting.labels_of(item) or item.options
 
 

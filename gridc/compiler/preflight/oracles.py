@@ -32,6 +32,7 @@ from gridc.compiler.instrument.render import PLAIN, PromptLayout
 from gridc.compiler.instrument.score import Outcome, score
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import PlannedSample
+from gridc.compiler.preflight import filtered_answers
 from gridc.schema.effects import Match
 
 Expected = Literal["right", "no point", "unread"]
@@ -120,6 +121,8 @@ class OracleView:
     def called(self, right: bool) -> str | None:
         """What a right or a wrong answer is called: an option's name, or a free answer."""
         match = self.match
+        if match is not None and COMPARISONS[match.kind].as_it_is:
+            return filtered_answers.says(match, self.item, right)
         if match is not None:
             answers = right_answers(match, self.item)
             if right:
@@ -288,6 +291,20 @@ def _reads_words(setting: Setting) -> bool:
     return METHODS[setting.method].reads_option or METHODS[setting.method].reads_answer
 
 
+def _as_it_is(setting: Setting) -> bool:
+    """Whether another package's rules read every response, also one that gridc takes for no answer."""
+    match = setting.match if METHODS[setting.method].reads_answer else None
+    return match is not None and COMPARISONS[match.kind].as_it_is
+
+
+def _empties(setting: Setting) -> Expected:
+    return "no point" if _as_it_is(setting) else "unread"
+
+
+def _refuses(setting: Setting) -> Expected | None:
+    return _empties(setting) if _reads_words(setting) else None
+
+
 def _reads_prose(setting: Setting) -> bool:
     """Whether an answer is read out of a text that may hold more. A free answer that is the whole response is
     not tried: any text is one."""
@@ -325,7 +342,7 @@ def _thinks(expected: Expected) -> Callable[[Setting], Expected | None]:
     def of(setting: Setting) -> Expected | None:
         thinks = setting.effective().thinking not in (None, False)
         reads = _reads_words(setting) or METHODS[setting.method].reads_behaviour
-        return expected if thinks and reads else None
+        return expected if thinks and reads and not _as_it_is(setting) else None
 
     return of
 
@@ -334,7 +351,7 @@ def _runs_on(setting: Setting) -> Expected | None:
     """What is expected of models that write another question: without a chat template all may. Where one
     token is generated, or the template ends a turn, only gridc's own readers are tried."""
     method = METHODS[setting.method]
-    if not _reads_words(setting) or method.one_token:
+    if not _reads_words(setting) or method.one_token or _as_it_is(setting):
         return None
     own = method.reads_answer or form_of(setting).understands
     return "right" if own or not setting.chat_template else None
@@ -371,7 +388,7 @@ ORACLES = (
         "is read as an answer",
         lambda sight: "",
         lambda sight, right: None,
-        lambda setting: "unread",
+        _empties,
     ),
     Oracle(
         "refusing",
@@ -379,7 +396,7 @@ ORACLES = (
         "is read as an answer",
         lambda sight: REFUSAL,
         lambda sight, right: None,
-        lambda setting: "unread" if _reads_words(setting) else None,
+        _refuses,
     ),
     Oracle("reasoning", "GC515", "is misread", OracleView.reasoned, _prefers(True), _needs_reading),
     Oracle("last-line", "GC515", "is misread", OracleView.last_line, _prefers(True), _understands("right")),

@@ -22,7 +22,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         names.waived_codes,
         binds.forks_bind,
     ),
-    (levels.countable,),
+    (levels.countable, scoring.patterns_compile),
     (levels.drawable,),
     (levels.sources, inference.needed_keys, conduct.scaffolds, scoring.judges_declared),
     (

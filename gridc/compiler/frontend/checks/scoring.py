@@ -12,11 +12,20 @@ from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import cells_of, rosters
 from gridc.compiler.grid.configurations import effect_tables, stated_at, stated_scaffolds
+from gridc.compiler.instrument.filters import pattern_problem
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic, KeyPath
 from gridc.schema.base import PLUGIN
-from gridc.schema.effects import ASKED_BY, TAKES, USER_TURNS, Scaffold
+from gridc.schema.effects import (
+    ASKED_BY,
+    TAKES,
+    USER_TURNS,
+    Match,
+    MultiChoiceRegexFilter,
+    RegexFilter,
+    Scaffold,
+)
 from gridc.schema.items import Fields
 from gridc.schema.judging import BACKUP, GUESS, REFERENCE, SECOND, SWAPPED, Judge
 from gridc.schema.models import engine_kind
@@ -264,13 +273,36 @@ def matches_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             if setting.match is None and path not in reported:
                 reported.add(path)
                 message = "`match` compares answers, and does not say how (`as`)"
-                help = 'match = { as = "number" } beside it; or "text", "contains", "exact"'
+                help = 'match = { as = "number" } beside it; or "text", "contains", "exact", "filtered"'
                 yield source.diagnose("GC302", path, message, help)
     for table in grid.effect_tables(spec) if not read else ():
         if getattr(table.table, "match", None) is not None:
             message = "`match` says how free answers are compared, and no `method` compares any"
             help = 'method = "match", or leave `match` out'
             yield source.diagnose("GC105", (*table.path, "match"), message, help, at_key=True)
+
+
+def patterns_compile(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """The regular expressions of filters are some."""
+    for table in grid.effect_tables(spec):
+        match: Match | None = getattr(table.table, "match", None)
+        for path, pattern in _patterns(match) if match is not None else ():
+            problem = pattern_problem(pattern)
+            if problem is not None:
+                message = f"{pattern!r} is no regular expression: {problem}"
+                help = "Python's `re` reads it; in TOML a pattern stands best in single quotes"
+                yield source.diagnose("GC104", (*table.path, "match", *path), message, help)
+
+
+def _patterns(match: Match) -> Iterator[tuple[KeyPath, str]]:
+    """Each regular expression and its place in the table."""
+    for number, one in enumerate(match.filters or ()):
+        if isinstance(one, RegexFilter | MultiChoiceRegexFilter):
+            yield ("filters", number, "pattern"), one.pattern
+        if isinstance(one, MultiChoiceRegexFilter):
+            yield from ((("filters", number, "ignore", at), each) for at, each in enumerate(one.ignore or ()))
+    for at, each in enumerate((match.ignore and match.ignore.regexes) or ()):
+        yield ("ignore", "regexes", at), each
 
 
 def scorers_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -498,7 +498,7 @@ class BenchmarkEffects(Table):
         Text | None,
         Field(
             description="Named set of effects, written out in its place; `gridc measurands` lists them. "
-            "plugin:NAME: of an installed package.",
+            "plugin:NAME: of an installed package; task:NAME: a metric or a filter of a task, by its name.",
             examples=["lm-eval:truthfulqa_mc1"],
         ),
     ] = None

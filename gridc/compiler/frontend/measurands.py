@@ -19,7 +19,7 @@ from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Collector, Diagnostic, KeyPath
 from gridc.schema.base import PLUGIN
 from gridc.schema.effects import BenchmarkEffects
-from gridc.schema.spec import Benchmark, Spec
+from gridc.schema.spec import TASK, Benchmark, Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,8 @@ def expand(spec: Spec, source: Source) -> Spec:
     collector = Collector()
 
     def written(table: T, where: KeyPath, /) -> T:
-        if table.measurand is None:
-            return table
+        if table.measurand is None or table.measurand.startswith(TASK):
+            return table  # what a task calls its ways to score is written out with the task
         problems = list(_misfits(table, where, source))
         for problem in problems:
             collector.add(problem)

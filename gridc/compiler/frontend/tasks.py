@@ -6,14 +6,17 @@ which numbers of exemplars it was made. What is missing is made by `inputs.task_
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from gridc.compiler.frontend.source import Source
-from gridc.compiler.grid.configurations import effect_tables
+from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.grid.configurations import T, effect_tables, with_effects
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
 from gridc.files import is_there
 from gridc.schema.canonical import digest_bytes
@@ -149,7 +152,43 @@ def with_tasks(spec: Spec, source: Source) -> tuple[Spec, dict[str, StoredTask]]
             wrong.append(source.diagnose("GC347", here, f"{name} is no task file: {error}", help))
     if wrong:
         raise SpecError(wrong)
-    return spec.model_copy(update={"benchmark": tuple(written)}), tasks
+    spec = spec.model_copy(update={"benchmark": tuple(written)})
+    return _with_choices(spec, source, {name: stored.task for name, stored in tasks.items()}), tasks
+
+
+def _with_choices(spec: Spec, source: Source, tasks: Mapping[str, TaskFile]) -> Spec:
+    """The spec with what tasks call their ways to score (`measurand = "task:acc_norm"`) written out. Raises
+    `SpecError` where no task knows the name, or two mean different things by it."""
+    wrong: list[Diagnostic] = []
+
+    def written(table: T, where: KeyPath, /) -> T:
+        if table.measurand is None or not table.measurand.startswith(TASK):
+            return table
+        here = (*where, "measurand")
+        about = {table.id: tasks[table.id]} if isinstance(table, Benchmark) and table.id in tasks else tasks
+        known: dict[str, list[dict[str, Any]]] = {}
+        for task in about.values():
+            for choice in task.choices.values():
+                for name, effects in choice.items():
+                    known.setdefault(name, []).append(effects)
+        name = table.measurand.removeprefix(TASK)
+        meant = known.get(name, [])
+        if not meant:
+            help = did_you_mean(table.measurand, [f"{TASK}{each}" for each in known])
+            wrong.append(source.diagnose("GC202", here, f"no task here scores by `{name}`", help))
+            return table
+        if any(effects != meant[0] for effects in meant):
+            help = "exclude one of the benchmarks, or write the effects out"
+            wrong.append(source.diagnose("GC316", here, f"two tasks mean different things by `{name}`", help))
+            return table
+        chosen = BenchmarkEffects.model_validate(meant[0])
+        update = {key: getattr(chosen, key) for key in meant[0]}
+        return table.model_copy(update={**update, "measurand": None})
+
+    spec = with_effects(spec, written)
+    if wrong:
+        raise SpecError(wrong)
+    return spec
 
 
 def _with_task(spec: Spec, benchmark: Benchmark, task: TaskFile) -> Benchmark:

@@ -266,6 +266,7 @@ def task_items(stored: StoredTask) -> LoadedItems:
             query=item.query,
             options=item.options,
             gold=item.gold[0] if item.gold else None,
+            golds=item.gold[1:],
             references=item.references,
             contexts=item.contexts,
             preamble=item.preamble,

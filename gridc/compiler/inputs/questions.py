@@ -135,7 +135,8 @@ def _normalised(text: str) -> str:
 
 def of_item(item: Item) -> QuestionDigests:
     """A question of a study. Of a pair of sentences nothing is asked."""
-    right = (item.options[item.gold],) if item.gold is not None else item.references
+    gold = () if item.gold is None else (item.gold, *item.golds)
+    right = tuple(item.options[place] for place in gold) or item.references
     return question((item.context, item.query), item.options, right).digests()
 
 

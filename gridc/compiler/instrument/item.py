@@ -32,6 +32,7 @@ class Item:
     `gold`, `unknown` and `matching` index `options`: the right answer, the one that says the answer cannot
     be known, and the one that matches the behaviour which the benchmark looks for (Perez et al. 2022:
     `answer_matching_behavior`; BBQ's stereotyped answer; CrowS-Pairs' more stereotypical sentence).
+    `golds` are further options that are right too, beside `gold`.
     `references` are right answers in free text, the best first. `open` is the query in the words it needs
     where no options are shown. `tags` keeps the upstream fields that items may be selected and stratified by
     (category, condition, ...).
@@ -71,6 +72,7 @@ class Item:
     tools: tuple[Mapping[str, Any], ...] = ()
     functions: tuple[Mapping[str, Any], ...] = ()
     question: str = ""
+    golds: tuple[int, ...] = ()
     preamble: str = ""
     contexts: tuple[str, ...] = ()
 
@@ -88,6 +90,11 @@ class Item:
             place = getattr(self, role)
             if place is not None and not (type(place) is int and 0 <= place < count):
                 raise ValueError(f"item {self.id}: {role} {place} is not one of its options")
+        if self.golds:
+            every = (self.gold, *self.golds)
+            fit = all(type(place) is int and 0 <= place < count for place in every)
+            if not fit or len(set(every)) < len(every):
+                raise ValueError(f"item {self.id}: right options {every} are not different ones of its own")
         if self.expected not in (None, "comply", "refuse"):
             raise ValueError(f"item {self.id}: {self.expected!r} is neither comply nor refuse")
         if self.contexts and len(self.contexts) != count:
@@ -114,10 +121,10 @@ class Item:
 
     @property
     def right(self) -> frozenset[int]:
-        """The options that earn the point: the gold one; where no option is right as a matter of fact,
+        """The options that earn the point: the gold ones; where no option is right as a matter of fact,
         all that do not match the behaviour. Empty where neither is known."""
         if self.gold is not None:
-            return frozenset((self.gold,))
+            return frozenset((self.gold, *self.golds))
         if self.matching is not None:
             return frozenset(range(len(self.options))) - {self.matching}
         return frozenset()

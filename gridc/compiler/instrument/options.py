@@ -56,6 +56,7 @@ def permuted(item: Item, order: Sequence[int]) -> Item:
         item,
         options=tuple(item.options[place] for place in order),
         gold=moved(item.gold),
+        golds=tuple(order.index(place) for place in item.golds),
         unknown=moved(item.unknown),
         matching=moved(item.matching),
         contexts=tuple(item.contexts[place] for place in order) if item.contexts else (),

@@ -129,12 +129,13 @@ def call_no_scorer(scorer: Scorer, item: Item, response: str, replies: Replies) 
 
 def as_given(item: Item) -> dict[str, Any]:
     """An item as functions get it: plain JSON, with the same keys for every item but for those of
-    conversations and tools, which others lack."""
+    conversations, tools and further right options, which others lack."""
     said = {"messages": [{"role": role, "content": text} for role, text in item.messages]}
     talk = {**said, "turns": list(item.turns), "tools": [dict(tool) for tool in item.tools]}
     talk["functions"] = [dict(function) for function in item.functions]
+    rare = {**talk, "golds": list(item.golds)}
     return {
-        **{name: value for name, value in talk.items() if value},
+        **{name: value for name, value in rare.items() if value},
         "id": item.id,
         "query": item.query,
         "context": item.context,

@@ -442,7 +442,7 @@ def _bias(name: str, what: str, ambiguous: bool) -> RateDefinition:
         if not counts(item):
             return (0, 0, 0, 0)
         known = choice is not None and choice != item.unknown
-        return int(choice == item.matching), int(known), int(choice == item.gold), 1
+        return int(choice == item.matching), int(known), int(choice in (item.gold, *item.golds)), 1
 
     def value(biased: Any, known: Any, right: Any, trials: Any) -> Any:
         spread = 2 * biased / known - 1

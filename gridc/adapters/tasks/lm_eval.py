@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from gridc.adapters.tasks import lm_eval_files
-from gridc.adapters.tasks.lm_eval_effects import Effects, effects
-from gridc.adapters.tasks.lm_eval_files import Found, Refused, words
+from gridc.adapters.tasks.lm_eval_effects import TaskEffects, effects
+from gridc.adapters.tasks.lm_eval_files import Refused, TaskSource, words
 from gridc.schema.canonical import canonical
 
 FORMAT = "gridc-task/1"
@@ -34,7 +34,7 @@ EXACT = 2**53
 """Whole numbers from here on are not the same to all readers of JSON."""
 
 
-class Loader:
+class TaskReader:
     """Reads tasks in a child process (`gridc.confined.Confined`).
 
     A task that gridc does not take is refused with a `ValueError` that names it:
@@ -103,6 +103,10 @@ class Loader:
             return listed
 
 
+Loader = TaskReader
+"""What every task loader calls the class that works in its child process."""
+
+
 def load(
     source: str,
     folder: str,
@@ -124,7 +128,7 @@ def load(
     more, infinity, not-a-number) are texts in `extra`, and so are dates.
 
     Raises:
-        ValueError: a task that gridc does not take, see `Loader`.
+        ValueError: a task that gridc does not take, see `TaskReader`.
     """
     with _at(folder, source), _templates_once():
         overrides, metadata = _split(arguments)
@@ -140,11 +144,11 @@ def load(
 
 
 @dataclass
-class _Member:
+class _ReadTask:
     """A task that was rendered. `draws` of items are places in `exemplars`."""
 
     name: str
-    effects: Effects
+    effects: TaskEffects
     counts: list[int]
     items: list[dict[str, Any]] = field(default_factory=list)
     exemplars: list[dict[str, Any]] = field(default_factory=list)
@@ -206,7 +210,7 @@ def _templates_once() -> Iterator[None]:
 
 
 def _open(
-    found: Found, overrides: Mapping[str, Any], metadata: Mapping[str, Any]
+    found: TaskSource, overrides: Mapping[str, Any], metadata: Mapping[str, Any]
 ) -> tuple[dict[str, Any], str, list[str]]:
     """The tasks with their data, by name; a title, and what of a group gridc does not take. Generators are
     seeded as lm_eval does before it opens tasks, because functions of tasks may draw."""
@@ -238,9 +242,9 @@ def _open(
     return loaded["tasks"], str(title), list(dict.fromkeys(notes))
 
 
-def _read(name: str, task: Any, stated: Effects, counts: list[int], seed: int) -> _Member:
+def _read(name: str, task: Any, stated: TaskEffects, counts: list[int], seed: int) -> _ReadTask:
     """A task with all its items, rendered in all forms."""
-    read = _Member(name, stated, counts)
+    read = _ReadTask(name, stated, counts)
     _several(name, task, stated)
     with _saying("give the rows of the task", name):
         docs = list(task.eval_docs)
@@ -300,7 +304,7 @@ def _read(name: str, task: Any, stated: Effects, counts: list[int], seed: int) -
     return read
 
 
-def _several(name: str, task: Any, stated: Effects) -> None:
+def _several(name: str, task: Any, stated: TaskEffects) -> None:
     """Leave out the metrics that lm_eval does not give for several inputs or several right options."""
     if task.OUTPUT_TYPE != "multiple_choice":
         return
@@ -325,7 +329,7 @@ def _pool_split(task: Any) -> str:
 class _Recorder:
     """Notes which exemplars the sampler of a task draws, and which turns lm_eval makes of them."""
 
-    def __init__(self, read: _Member, task: Any, pool: list[Any]) -> None:
+    def __init__(self, read: _ReadTask, task: Any, pool: list[Any]) -> None:
         self._read, self._task, self._pool = read, task, pool
         self._place = {id(doc): place for place, doc in enumerate(pool)}
         self._known: dict[int, int] = {}
@@ -408,7 +412,7 @@ def _messages(messages: Sequence[Mapping[str, str]], add_generation_prompt: bool
     return canonical([[message["role"], message["content"]] for message in messages]).decode()
 
 
-def _item(read: _Member, task: Any, place: int, doc: Any, asked: list[str]) -> dict[str, Any]:
+def _item(read: _ReadTask, task: Any, place: int, doc: Any, asked: list[str]) -> dict[str, Any]:
     name = f"{read.name}-{place}"
     item: dict[str, Any] = {"id": name, "member": read.name, "query": asked[0]}
     if task.OUTPUT_TYPE == "multiple_choice":
@@ -426,7 +430,7 @@ def _ranked(name: str, task: Any, doc: Any, asked: list[str]) -> dict[str, Any]:
     options = task.doc_to_choice(doc)
     for option in options:
         if not isinstance(option, str) or not option:
-            raise Refused(f"item {name} has an option that is empty or no text: {option!r:.80}")
+            raise Refused(f"item {name} has an option that is empty or not a text: {option!r:.80}")
     gold = task.doc_to_text(doc) if task.multiple_input else task.doc_to_target(doc)
     if not task.multiple_input and isinstance(gold, list) != bool(task.multiple_target):
         raise Refused(f"item {name} says which options are right in another form than the first item")
@@ -442,7 +446,7 @@ def _ranked(name: str, task: Any, doc: Any, asked: list[str]) -> dict[str, Any]:
     return right
 
 
-def _named_options(read: _Member, doc: Any) -> list[str]:
+def _named_options(read: _ReadTask, doc: Any) -> list[str]:
     """What `multi_choice_regex` looks for in an answer: the field `choices` of a row."""
     pipelines = read.effects.choices["filter"].values()
     if any(step["kind"] == "multi_choice_regex" for one in pipelines for step in one["match"]["filters"]):
@@ -463,7 +467,7 @@ def _references(name: str, task: Any, doc: Any) -> list[str]:
             raise Refused(f"item {name} has right answers of another form than the first item: {gold!r:.80}")
         return list(dict.fromkeys(gold))
     if not isinstance(gold, str | int | float):
-        raise Refused(f"item {name} has a right answer that is no text: {gold!r:.80}")
+        raise Refused(f"item {name} has a right answer that is not a text: {gold!r:.80}")
     return [str(gold)]
 
 
@@ -492,7 +496,7 @@ def _row(doc: Any) -> bytes:
 
 
 def _document(
-    source: str, title: str, members: list[_Member], seed: int, files: dict[str, str], notes: list[str]
+    source: str, title: str, members: list[_ReadTask], seed: int, files: dict[str, str], notes: list[str]
 ) -> dict[str, Any]:
     """The task file of all members. Raises `Refused` where they differ."""
     from importlib.metadata import version
@@ -535,7 +539,7 @@ def _document(
     }
 
 
-def _left_out(members: list[_Member]) -> list[str]:
+def _left_out(members: list[_ReadTask]) -> list[str]:
     """What is left out of all members, and behind their names what is left out of some."""
     said: dict[str, list[str]] = {}
     for member in members:
@@ -546,7 +550,7 @@ def _left_out(members: list[_Member]) -> list[str]:
     ]
 
 
-def _alike(source: str, first: _Member, other: _Member) -> None:
+def _alike(source: str, first: _ReadTask, other: _ReadTask) -> None:
     pairs = (
         (first.effects.settings, other.effects.settings),
         (first.effects.choices, other.effects.choices),

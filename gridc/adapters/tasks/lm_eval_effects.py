@@ -39,7 +39,7 @@ DECODING = ("until", "max_gen_toks", "do_sample", "temperature", "top_p")
 
 
 @dataclass
-class Effects:
+class TaskEffects:
     """What a task sets, what it reports side by side, and what of it gridc does not take."""
 
     settings: dict[str, Any]
@@ -74,7 +74,7 @@ def configured(leaf: Leaf) -> Any:
         raise Refused(f"lm_eval cannot take the configuration of {leaf.name}: {words(error)}") from error
 
 
-def effects(leaf: Leaf, shots: list[int] | None) -> tuple[Effects, list[int]]:
+def effects(leaf: Leaf, shots: list[int] | None) -> tuple[TaskEffects, list[int]]:
     """What a task does, and the numbers of exemplars to ask it with. Raises `Refused`."""
     name = leaf.name
     if "class" in leaf.config:
@@ -135,7 +135,7 @@ def effects(leaf: Leaf, shots: list[int] | None) -> tuple[Effects, list[int]]:
             }
         }
         settings |= next(iter(choices["filter"].values()))
-    return Effects(settings, choices, left_out, direction, in_query), counts
+    return TaskEffects(settings, choices, left_out, direction, in_query), counts
 
 
 def _shots(name: str, own: int | None, asked: list[int] | None) -> list[int]:
@@ -207,7 +207,7 @@ def _decoding(name: str, config: Any, left_out: list[str]) -> dict[str, Any]:
         raise Refused(f"the task {name} generates with {', '.join(others)}, which gridc does not have")
     until = [text for text in stated["until"] or () if text is not None]
     if not all(isinstance(text, str) and text for text in until):
-        raise Refused(f"the task {name} stops at something that is no text (until)")
+        raise Refused(f"the task {name} stops at something that is not a text (until)")
     sampled = bool(stated["do_sample"]) and float(stated.get("temperature", 0.0)) > 0
     decoding: dict[str, Any] = {
         "temperature": float(stated["temperature"]) if sampled else 0.0,
@@ -283,7 +283,7 @@ def _filter(step: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "map":
         texts = [*made.mapping_dict, *made.mapping_dict.values(), made.default_value]
         if not all(isinstance(text, str) for text in texts):
-            raise _NotTaken("its map gives something that is no text")
+            raise _NotTaken("its map gives something that is not a text")
         return {"kind": kind, "map": made.mapping_dict, "default": made.default_value}
     if "regex" not in kind:
         return {"kind": kind}

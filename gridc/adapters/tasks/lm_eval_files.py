@@ -37,7 +37,7 @@ class Leaf:
 
 
 @dataclass
-class Found:
+class TaskSource:
     """A task, a group or a tag. `index` has what lm_eval registers of its names, `paths` every file."""
 
     entry: Any
@@ -46,7 +46,7 @@ class Found:
     paths: set[Path] = field(default_factory=set)
 
 
-def find(source: str, folder: Path, overrides: Mapping[str, Any]) -> Found:
+def find(source: str, folder: Path, overrides: Mapping[str, Any]) -> TaskSource:
     """What is registered as `source`, or configured in the YAML file of that path in the folder. `overrides`
     are keys of the configuration that every task of it gets. Raises `Refused`."""
     from lm_eval.tasks._index import TaskIndex
@@ -57,19 +57,18 @@ def find(source: str, folder: Path, overrides: Mapping[str, Any]) -> Found:
             raise Refused(f"the task file {source} lies outside the folder of the spec")
         if not path.is_file():
             raise Refused(f"there is no task file {source} in the folder of the spec")
-        _config(path)
-        try:
-            entry = TaskIndex.entry_from_path(path)
-        except ValueError:
-            entry = None
-        if entry is None:
+        config = _config(path)
+        if not _names_itself(config):
             raise Refused(f"the task file {source} names no task and no group")
-        found = Found(entry, registered(_children(_config(path))))
+        alone: dict[str, Any] = {}
+        TaskIndex.process_cfg(config, path, alone)
+        entry = next(held for held in alone.values() if held.yaml_path is not None)  # the others are tags
+        found = TaskSource(entry, registered(_children(config)))
     else:
         index = registered([source])
         if source not in index:
             raise Refused(f"lm_eval has no task, group or tag {source}")
-        found = Found(index[source], index)
+        found = TaskSource(index[source], index)
     found.leaves = list(_leaves(found, found.entry, overrides, 0))
     if not found.leaves:
         raise Refused(f"the group {source} has no tasks")
@@ -79,14 +78,14 @@ def find(source: str, folder: Path, overrides: Mapping[str, Any]) -> Found:
     return found
 
 
-def digests(found: Found, folder: Path) -> dict[str, str]:
+def digests(found: TaskSource, folder: Path) -> dict[str, str]:
     """SHA-256 of every file by name: `lm_eval/tasks/...`, or its path in the folder. Raises `Refused`."""
     return {
         _name(path, folder): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(found.paths)
     }
 
 
-def own(found: Found, folder: Path) -> list[str]:
+def own(found: TaskSource, folder: Path) -> list[str]:
     """The names of the files that lie in the folder, and not in lm_eval."""
     return sorted(_name(path, folder) for path in found.paths if not path.is_relative_to(_package().parent))
 
@@ -128,7 +127,7 @@ def _children(config: Mapping[str, Any] | None) -> Iterator[str]:
                 yield from _children(item)
 
 
-def _leaves(found: Found, entry: Any, overrides: Mapping[str, Any], depth: int) -> Iterator[Leaf]:
+def _leaves(found: TaskSource, entry: Any, overrides: Mapping[str, Any], depth: int) -> Iterator[Leaf]:
     """The tasks of an entry in lm_eval's order, with the keys that groups set for their members."""
     from lm_eval.tasks._index import Kind
 
@@ -148,7 +147,7 @@ def _leaves(found: Found, entry: Any, overrides: Mapping[str, Any], depth: int) 
 
 
 def _members(
-    found: Found, group: str, config: Mapping[str, Any], overrides: Mapping[str, Any], depth: int
+    found: TaskSource, group: str, config: Mapping[str, Any], overrides: Mapping[str, Any], depth: int
 ) -> Iterator[Leaf]:
     from lm_eval.tasks._factory import GROUP_FIELD_NAMES
     from lm_eval.tasks._index import Kind

@@ -13,9 +13,9 @@ from typing import Any
 def main(model: str, tasks: str, out: str, batch_size: str, *names: str) -> None:
     """Write for each task its seconds and its samples, in the order given."""
     begun = time.perf_counter()
-    from lm_eval import simple_evaluate  # type: ignore[import-not-found]
-    from lm_eval.models.huggingface import HFLM  # type: ignore[import-not-found]
-    from lm_eval.tasks import TaskManager  # type: ignore[import-not-found]
+    from lm_eval import simple_evaluate
+    from lm_eval.models.huggingface import HFLM
+    from lm_eval.tasks import TaskManager
 
     loaded = HFLM(pretrained=model, device="cpu", dtype="float32", batch_size=int(batch_size))
     manager = TaskManager(include_path=tasks, include_defaults=False)

@@ -397,3 +397,27 @@ def test_a_group_is_one_document_and_its_members_are_alike(tmp_path: Path) -> No
     (tmp_path / "mine.yaml").write_text(json.dumps(two | data), "utf-8")
     with pytest.raises(ValueError, match="mmlu_anatomy and mmlu_astronomy in delimiter, prompt"):
         load("mine.yaml", str(tmp_path))
+
+
+@pytest.mark.slow  # it reads 13,000 task files
+@needs_lm_eval
+def test_the_count_of_shipped_tasks_makes_rows_up_and_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
+    from tools.lm_eval_tasks import main
+
+    assert main(["--sample", "3", "--seed", "2"]) == 0
+    cells = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()]
+    counts = {
+        cell[0]: int(cell[1].replace(",", "")) for cell in cells if len(cell) == 2 and cell[1][:1].isdigit()
+    }
+    parts = [counts[name] for name in ("... taken", "... refused", "... not tried: no rows could be made up")]
+    assert sum(parts) == counts["opened"] == 3
+    kinds = ("a Python class: refused", "with functions of their own: not opened here", "without functions")
+    assert sum(counts[name] for name in kinds) == counts["tasks that lm_eval ships"] > 13_000
+
+
+@pytest.mark.skipif(find_spec("lm_eval") is not None, reason="lm_eval is installed")
+def test_the_count_says_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    from tools.lm_eval_tasks import main
+
+    assert main([]) == 1
+    assert capsys.readouterr().err == "the package lm_eval is not installed\n"

@@ -281,6 +281,31 @@ def test_an_item_without_a_right_option_is_refused(
 
 
 @needs_lm_eval
+def test_rows_are_plain_json_or_refused(tmp_path: Path) -> None:
+    from datasets import Dataset
+
+    _own(tmp_path, PLAIN)
+    row = {"question": "A?", "answer": "x", "raw": b"x", "odd": float("nan"), "large": 2**53}
+
+    def told(*names: str) -> dict[str, Any]:
+        data = Dataset.from_list([{name: row[name] for name in ("question", "answer", *names)}])
+        return load("mine.yaml", str(tmp_path), {"custom_dataset": lambda **_: {"test": data}})
+
+    assert told("odd", "large")["items"][0]["extra"]["odd"] == "nan"
+    assert told("odd", "large")["items"][0]["extra"]["large"] == str(2**53)
+    with pytest.raises(ValueError, match="the task mine has rows that hold bytes"):
+        told("raw")
+
+
+@needs_lm_eval
+def test_a_folder_can_be_named_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "study").mkdir()
+    _own(tmp_path / "study", RANKED)
+    monkeypatch.chdir(tmp_path)
+    assert load("mine.yaml", "study") == load("mine.yaml", str(tmp_path / "study"))
+
+
+@needs_lm_eval
 def test_metrics_and_filters_are_choices_and_the_rest_is_said(tmp_path: Path) -> None:
     metrics = [{"metric": name} for name in ("acc_norm", "f1", "acc", "acc_mutual_info", "acc_bytes")]
     _own(tmp_path, RANKED, metric_list=metrics, target_delimiter="\n", fewshot_delimiter="\n")

@@ -76,20 +76,17 @@ class TaskReader:
     def files(self, source: str, folder: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         """The YAML and Python files of a task by name, with SHA-256 (`files`), and which of them lie in the
         folder (`code`). No code of the task is run. Raises `ValueError`."""
-        with _at(folder, source):
-            found = lm_eval_files.find(source, Path(folder), _split(arguments)[0])
-            return {
-                "files": lm_eval_files.digests(found, Path(folder)),
-                "code": lm_eval_files.own(found, Path(folder)),
-            }
+        with _at(folder, source) as home:
+            found = lm_eval_files.find(source, home, _split(arguments)[0])
+            return {"files": lm_eval_files.digests(found, home), "code": lm_eval_files.own(found, home)}
 
     def dataset(
         self, source: str, folder: str, arguments: dict[str, Any] | None = None
     ) -> list[dict[str, Any]]:
         """The data sets of a task: `path`, `name` and `kwargs`, each once. No code of the task is run.
         `path` is None where a function of the task makes the data. Raises `ValueError`."""
-        with _at(folder, source):
-            found = lm_eval_files.find(source, Path(folder), _split(arguments)[0])
+        with _at(folder, source) as home:
+            found = lm_eval_files.find(source, home, _split(arguments)[0])
             listed: list[dict[str, Any]] = []
             for leaf in found.leaves:
                 made = leaf.config.get("custom_dataset") is not None
@@ -130,10 +127,10 @@ def load(
     Raises:
         ValueError: a task that gridc does not take, see `TaskReader`.
     """
-    with _at(folder, source), _templates_once():
+    with _at(folder, source) as home, _templates_once():
         overrides, metadata = _split(arguments)
-        found = lm_eval_files.find(source, Path(folder), overrides)
-        files = lm_eval_files.digests(found, Path(folder))
+        found = lm_eval_files.find(source, home, overrides)
+        files = lm_eval_files.digests(found, home)
         asked = None if shots is None else list(shots)
         stated = {leaf.name: effects(leaf, asked) for leaf in found.leaves}
         tasks, title, notes = _open(found, overrides, metadata)
@@ -173,14 +170,16 @@ def _split(arguments: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[st
 
 
 @contextmanager
-def _at(folder: str, source: str) -> Iterator[None]:
-    """Work in the folder of the spec. Whatever goes wrong inside is said in words that name the task."""
+def _at(folder: str, source: str) -> Iterator[Path]:
+    """Work in the folder of the spec, and give its whole path. Whatever goes wrong is said in words that name
+    the task."""
     try:
         import lm_eval  # noqa: F401
     except ImportError as error:
         raise Refused(f"the task {source} needs the package lm_eval, which is not installed") from error
-    with chdir(folder), _saying("read", source):
-        yield
+    home = Path(folder).resolve()
+    with _saying("read", source), chdir(home):
+        yield home
 
 
 @contextmanager
@@ -249,9 +248,9 @@ def _read(name: str, task: Any, stated: TaskEffects, counts: list[int], seed: in
     with _saying("give the rows of the task", name):
         docs = list(task.eval_docs)
         pool = list(getattr(task.sampler, "df", ())) if any(counts) else []
-        read.rows[task.config.test_split or task.config.validation_split] = [_row(doc) for doc in docs]
+        read.rows[task.config.test_split or task.config.validation_split] = [_row(name, doc) for doc in docs]
     if any(counts):
-        read.rows.setdefault(_pool_split(task), [_row(doc) for doc in pool])
+        read.rows.setdefault(_pool_split(task), [_row(name, doc) for doc in pool])
     prompts: list[dict[str, str]] = [{} for _ in docs]
     draws: list[dict[str, list[int]]] = [{} for _ in docs]
     turns: list[list[str]] = []
@@ -471,8 +470,12 @@ def _references(name: str, task: Any, doc: Any) -> list[str]:
     return [str(gold)]
 
 
+class _NotJson(Exception):
+    """A value that is none of JSON. The message is what it is."""
+
+
 def _plain(value: Any) -> Any:
-    """A row, or a value in it, as JSON. Raises `Refused` for bytes, images and what else JSON has not."""
+    """A row, or a value in it, as JSON. Raises `_NotJson` for bytes, images and what else JSON has not."""
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, int):
@@ -488,11 +491,14 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # numpy's arrays and numbers
         return _plain(value.tolist())
     kind = "bytes" if isinstance(value, bytes | bytearray) else type(value).__name__
-    raise Refused(f"a row holds {kind}, which a task file cannot")
+    raise _NotJson(kind)
 
 
-def _row(doc: Any) -> bytes:
-    return canonical(_plain(doc))
+def _row(name: str, doc: Any) -> bytes:
+    try:
+        return canonical(_plain(doc))
+    except _NotJson as kind:
+        raise Refused(f"the task {name} has rows that hold {kind}, which a task file cannot") from None
 
 
 def _document(

@@ -62,7 +62,7 @@ class TaskReader:
         source: str,
         folder: str,
         arguments: dict[str, Any] | None = None,
-        shots: list[int] | None = None,
+        shots: list[int | None] | None = None,
         seed: int = 1234,
     ) -> int:
         """Make the task file of `load`, keep its text, and give its length in characters."""
@@ -108,7 +108,7 @@ def load(
     source: str,
     folder: str,
     arguments: Mapping[str, Any] | None = None,
-    shots: Sequence[int] | None = None,
+    shots: Sequence[int | None] | None = None,
     seed: int = 1234,
 ) -> dict[str, Any]:
     """The task file of a registered task, group or tag, or of a YAML file.
@@ -118,7 +118,7 @@ def load(
         folder: where the spec lies; relative paths of data files start there.
         arguments: keys of the configuration that every task of it gets in place of its own, such as
             `dataset_kwargs`; `metadata` is what lm_eval's option of that name takes.
-        shots: numbers of exemplars to record draws and prompts for. Default: the task's own.
+        shots: numbers of exemplars to record draws and prompts for; None is the task's own, and the default.
         seed: of the draws of exemplars, as lm_eval's `fewshot_random_seed`.
 
     Exemplars are those that some item draws. Numbers that JSON readers do not share (whole ones of 2^53 and
@@ -417,7 +417,7 @@ def _item(read: _ReadTask, task: Any, place: int, doc: Any, asked: list[str]) ->
     if task.OUTPUT_TYPE == "multiple_choice":
         item |= _ranked(name, task, doc, asked)
     else:
-        item |= {"options": _named_options(read, doc), "gold": [], "references": _references(name, task, doc)}
+        item |= {"options": [], "gold": [], "references": _references(name, task, doc)}
     preamble = task.resolve_field(doc, task.config.description) or ""
     if preamble:
         item["preamble"] = preamble
@@ -443,14 +443,6 @@ def _ranked(name: str, task: Any, doc: Any, asked: list[str]) -> dict[str, Any]:
     if task.multiple_input:
         right |= {"references": [f"{task.doc_to_target(doc)}"], "contexts": asked}
     return right
-
-
-def _named_options(read: _ReadTask, doc: Any) -> list[str]:
-    """What `multi_choice_regex` looks for in an answer: the field `choices` of a row."""
-    pipelines = read.effects.choices["filter"].values()
-    if any(step["kind"] == "multi_choice_regex" for one in pipelines for step in one["match"]["filters"]):
-        return [str(choice) for choice in doc["choices"]]
-    return []
 
 
 def _references(name: str, task: Any, doc: Any) -> list[str]:

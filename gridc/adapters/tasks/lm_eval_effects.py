@@ -74,7 +74,7 @@ def configured(leaf: Leaf) -> Any:
         raise Refused(f"lm_eval cannot take the configuration of {leaf.name}: {words(error)}") from error
 
 
-def effects(leaf: Leaf, shots: list[int] | None) -> tuple[TaskEffects, list[int]]:
+def effects(leaf: Leaf, shots: list[int | None] | None) -> tuple[TaskEffects, list[int]]:
     """What a task does, and the numbers of exemplars to ask it with. Raises `Refused`."""
     name = leaf.name
     if "class" in leaf.config:
@@ -130,7 +130,7 @@ def effects(leaf: Leaf, shots: list[int] | None) -> tuple[TaskEffects, list[int]
         filters = _filters(name, config, left_out)
         choices = {
             "filter": {
-                key: {"match": {"as": "filtered", "filters": steps} | ({"ignore": ignore} if ignore else {})}
+                key: {"match": {"as": "filtered", **_stated(filters=steps, ignore=ignore)}}
                 for key, steps in filters.items()
             }
         }
@@ -138,8 +138,14 @@ def effects(leaf: Leaf, shots: list[int] | None) -> tuple[TaskEffects, list[int]
     return TaskEffects(settings, choices, left_out, direction, in_query), counts
 
 
-def _shots(name: str, own: int | None, asked: list[int] | None) -> list[int]:
-    counts = [own or 0] if asked is None else list(dict.fromkeys(asked))
+def _stated(**keys: Any) -> dict[str, Any]:
+    """Keys that have something to say."""
+    return {key: value for key, value in keys.items() if value}
+
+
+def _shots(name: str, own: int | None, asked: list[int | None] | None) -> list[int]:
+    """The numbers of exemplars to ask a task with, where None is its own."""
+    counts = sorted({(own or 0) if count is None else count for count in asked or (None,)})
     if not counts or any(type(count) is not int or count < 0 for count in counts):
         raise Refused(f"{asked} says not how many exemplars the task {name} is asked with")
     if own == 0 and any(counts):
@@ -209,17 +215,14 @@ def _decoding(name: str, config: Any, left_out: list[str]) -> dict[str, Any]:
     if not all(isinstance(text, str) and text for text in until):
         raise Refused(f"the task {name} stops at something that is not a text (until)")
     sampled = bool(stated["do_sample"]) and float(stated.get("temperature", 0.0)) > 0
-    decoding: dict[str, Any] = {
-        "temperature": float(stated["temperature"]) if sampled else 0.0,
-        "max_tokens": stated["max_gen_toks"],
-    }
+    if sampled:
+        raise Refused(f"the task {name} samples its answers at temperature {stated['temperature']}")
+    decoding: dict[str, Any] = {"max_tokens": stated["max_gen_toks"]}
     if until:
         decoding["stop"] = list(dict.fromkeys(until))
-    if stated.get("top_p") is not None and sampled:
-        decoding["top_p"] = float(stated["top_p"])
-    elif stated.get("top_p") is not None:
+    if stated.get("top_p") is not None:
         left_out.append(f"top_p {stated['top_p']}: decoding is greedy, so that it changes nothing")
-    if stated["do_sample"] and not sampled:
+    if stated["do_sample"]:
         left_out.append("do_sample: the temperature is 0, so that decoding is greedy")
     return decoding
 
@@ -299,6 +302,6 @@ def _filter(step: Mapping[str, Any]) -> dict[str, Any]:
         read |= {
             "ignore_case": made.ignore_case,
             "ignore_punctuation": made.ignore_punctuation,
-            "ignore": list(made.regexes_to_ignore or ()),
+            **_stated(ignore=list(made.regexes_to_ignore or ())),
         }
     return read

@@ -339,7 +339,11 @@ class ItemLoader:
     def _load(self, number: int, benchmark: Benchmark) -> None:
         here: KeyPath = ("benchmark", number, "source")
         if benchmark.id in self._tasks:
-            self._loaded[benchmark.id] = task_items(self._tasks[benchmark.id])
+            try:
+                self._loaded[benchmark.id] = task_items(self._tasks[benchmark.id])
+            except ValueError as error:
+                help = "name another task: an item of gridc has a question, and 2 to 26 options or none"
+                self._wrong.add(self._source.diagnose("GC347", here, str(error), help))
             return
         try:
             loaded = self._read(number, benchmark)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from gridc.compiler.frontend.plugins import PluginError, find_plugin
 from gridc.compiler.frontend.read import CheckedSpec, asked_tasks, read_spec
@@ -26,7 +27,7 @@ from gridc.schema.canonical import digest
 
 SECONDS = 3600.0
 """CPU time in which a task has to be rendered. Groups of 15,000 questions take minutes."""
-PART = 2**24
+PART = 2**23
 """Characters of a task file that one message of a child holds."""
 
 LOADERS: Mapping[str, tuple[str, str, str]] = {
@@ -149,9 +150,15 @@ def _fetch(request: TaskRequest, folder: Path) -> None:
         closing(Confined(_target(request.loader), offline=True)) as child,
         suppress(ChildEndedError, ValueError),
     ):
-        wanted = child.ask("datasets", request.name, str(folder.resolve()), seconds=SECONDS)
-        if wanted:
+        wanted = child.ask("dataset", request.name, str(folder.resolve()), seconds=SECONDS)
+        if wanted := [_arguments(each) for each in wanted if "/" in (each["path"] or "")]:
             run(with_path(_FETCH, json.dumps(wanted)), needs=NETWORK)
+
+
+def _arguments(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What `load_dataset` is asked for."""
+    stated = {key: value for key, value in data["kwargs"].items() if key != "trust_remote_code"}
+    return {"path": data["path"], "name": data["name"], **stated}
 
 
 def _way_out(request: TaskRequest, problem: str) -> str:

@@ -1,0 +1,206 @@
+"""Tasks of lm-evaluation-harness as studies of gridc, against the harness itself.
+
+The harness runs in an environment of its own (`make .venv-lm-eval/installed`), where gridc is installed too
+and renders the tasks. Everything else runs where lm_eval is not installed.
+"""
+
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.frontend.lookup import BUILTIN_MODELS
+from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.lowering.task_prompts import prompt_proofs
+from tests.e2e.conftest import command
+from tests.harness_tasks import TASKS, write_tasks
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HARNESS = REPOSITORY / ".venv-lm-eval"
+MODEL = "pocket-llama"
+TOKENS, ROWS = 24, 10
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (HARNESS / "installed").exists(), reason="no harness here: make .venv-lm-eval/installed"
+    ),
+]
+
+RANKED = [name for name, task in TASKS.items() if task.kind in ("letters", "choice", "several right options",
+          "several inputs")]  # fmt: skip
+NORMED = [name for name, task in TASKS.items() if task.kind == "acc_norm" or name == "hellaswag"]
+WRITTEN = [name for name in TASKS if name not in (*RANKED, *NORMED)]
+CHAT = ["anatomy", "arc_easy", "gsm8k", "triviaqa"]
+
+SPEC = """\
+gridcard = 1
+study = {{ id = "{id}", title = "Tasks", purpose = "descriptive", not_varied = ["all else"] }}
+model = [{{ id = "pocket", engine = "hf", source = "builtin:{model}" }}]
+{harness}
+[[benchmark]]
+id = [{names}]
+loader = "lm-eval"
+source = "path:{{id}}.yaml"
+{axes}"""
+AXIS = '\n[[axis]]\nid = "{id}"\nvalues = {{ {values} }}\ntier = "core"\nprovenance = "the harness"\n'
+SHOTS = AXIS.format(id="shots", values="shots = [0, 2]")
+METRICS = AXIS.format(id="metric", values='measurand = ["task:acc", "task:acc_norm"]')
+FILTERS = AXIS.format(id="filter", values='measurand = ["task:strict-match", "task:flexible-extract"]')
+
+Scores = Mapping[tuple[str, str, int], float]
+"""By benchmark, what is varied, and number of the document."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("tasks")
+    (package,) = HARNESS.glob("lib/python3*/site-packages/lm_eval")
+    write_tasks(made, package, TOKENS, ROWS)
+    return made
+
+
+def test_there_are_enough_of_them() -> None:
+    kinds = Counter(task.kind for task in TASKS.values())
+    assert len(TASKS) >= 24 and len(kinds) >= 8, "with groups and chats there are two kinds more"
+
+
+def test_rankings_are_those_of_the_harness(folder: Path) -> None:
+    ours = study(folder, "ranked", RANKED, SHOTS)
+    for shots in (0, 2):
+        theirs = harness(folder, RANKED, f"ranked{shots}", "--num_fewshot", str(shots))
+        assert theirs["acc"] == picked(ours, f"shots={shots}")
+
+
+def test_normalised_rankings_are_those_of_the_harness(folder: Path) -> None:
+    ours = study(folder, "normed", NORMED, SHOTS + METRICS)
+    for shots in (0, 2):
+        theirs = harness(folder, NORMED, f"normed{shots}", "--num_fewshot", str(shots))
+        for metric in ("acc", "acc_norm"):
+            assert theirs[metric] == picked(ours, f"shots={shots},metric=task-{metric}"), metric
+
+
+def test_written_answers_are_read_as_the_harness_reads_them(folder: Path) -> None:
+    theirs = harness(folder, WRITTEN, "written")
+    ours = study(folder, "written", WRITTEN, "")
+    assert theirs["exact_match"] == picked(ours, "")
+    two = [name for name in WRITTEN if TASKS[name].kind == "filters" and name.startswith("gsm8k")]
+    by_filter = study(folder, "filters", two, FILTERS)
+    for name in ("strict-match", "flexible-extract"):
+        filtered = {key: value for key, value in theirs[name].items() if key[0] in two}
+        assert filtered == picked(by_filter, f"filter=task-{name}")
+
+
+def test_a_chat_is_asked_as_the_harness_asks_it(folder: Path) -> None:
+    said = "Answer in one word."
+    chat = f'harness = {{ chat_template = true, system = "{said}", exemplars_as = "turns", shots = 2 }}'
+    ours = study(folder, "chat", CHAT, "", chat)
+    theirs = harness(
+        folder, CHAT, "chat", "--num_fewshot", "2", "--apply_chat_template", "--system_instruction", said
+    )
+    assert {**theirs["acc"], **theirs["exact_match"]} == picked(ours, "")
+
+
+def test_a_group_is_one_benchmark_with_both_means(folder: Path) -> None:
+    axes = '\n[[statistic]]\nid = "macro"\nkind = "macro_mean"\nby = "category"\n'
+    ours = study(folder, "grouped", ["group"], axes)
+    theirs = harness(folder, ["arc_easy", "sciq", "openbookqa"], "grouped")
+    expected = {("group", "", key): value for key, value in enumerate_members(theirs["acc"]).items()}
+    assert {("group", "", number): value for number, value in enumerate(ours.values())} == expected
+    report = command("report", "grouped.toml", "--json", cwd=folder)
+    assert report.returncode == 0, report.stderr
+
+
+def enumerate_members(scores: Scores) -> dict[int, float]:
+    """The scores of several tasks one after another, as a group has its items."""
+    order = {name: rank for rank, name in enumerate(("arc_easy", "sciq", "openbookqa"))}
+    listed = sorted(scores, key=lambda key: (order[key[0]], key[2]))
+    return {number: scores[key] for number, key in enumerate(listed)}
+
+
+def study(
+    folder: Path, id: str, names: Sequence[str], axes: str, harness: str = ""
+) -> dict[tuple[str, str, int], float]:
+    """Render the tasks where lm_eval is, then run and verify without it; the score of each item."""
+    listed = ", ".join(json.dumps(name) for name in names)
+    spec = folder / f"{id}.toml"
+    spec.write_text(SPEC.format(id=id, model=MODEL, harness=harness, names=listed, axes=axes), "utf-8")
+    refused = rendered(spec, "")
+    assert "GC643" in refused.stderr
+    pairs = refused.stderr.partition("GRIDC_ALLOW=")[2].split()[0]
+    made = rendered(spec, pairs)
+    assert made.returncode == 0, made.stderr
+    ran = command("run", spec.name, "--json", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    assert command("report", spec.name, cwd=folder).returncode == 0
+    verified = command("verify", spec.name, cwd=folder)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    for proof in prompt_proofs(Plan(compile_spec(spec).study)):
+        if not harness:  # what the study's own system prompt says is none of the task's
+            assert proof.compared and proof.equal == proof.compared and not proof.others, proof
+    asked = (
+        "select benchmark, configuration, item, score from samples order by benchmark, configuration, item"
+    )
+    rows = json.loads(command("sql", asked, "--spec", spec.name, "--json", cwd=folder).stdout)
+    return {
+        (row["benchmark"], row["configuration"] or "", number_of(row["item"])): row["score"] for row in rows
+    }
+
+
+def number_of(item: str) -> int:
+    return int(item.rpartition("-")[2])
+
+
+def picked(
+    scores: Mapping[tuple[str, str, int], float], configuration: str
+) -> dict[tuple[str, str, int], float]:
+    """The scores of one configuration, with nothing in its place."""
+    return {
+        (benchmark, "", number): score
+        for (benchmark, varied, number), score in scores.items()
+        if varied == configuration
+    }
+
+
+def rendered(spec: Path, allow: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HF_HOME": str(spec.parent / "hf"), "GRIDC_ALLOW": allow}
+    arguments = [str(HARNESS / "bin" / "gridc"), "plan", spec.name]
+    return subprocess.run(
+        arguments, env=environment, capture_output=True, text=True, cwd=spec.parent, check=False
+    )
+
+
+def harness(
+    folder: Path, names: Sequence[str], out: str, *more: str
+) -> dict[str, dict[tuple[str, str, int], float]]:
+    """What the harness logs of each document, by metric and by filter."""
+    arguments = [
+        str(HARNESS / "bin" / "python"), "-m", "lm_eval", "run", "--model", "hf", "--model_args",
+        f"pretrained={BUILTIN_MODELS / MODEL},dtype=float32", "--tasks",
+        ",".join(f"local_{name}" for name in names), "--include_path", str(folder), "--device", "cpu",
+        "--batch_size", "8", "--output_path", str(folder / out), "--log_samples", *more,
+    ]  # fmt: skip
+    offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HOME": str(folder / "hf")}
+    done = subprocess.run(
+        arguments, env={**os.environ, **offline}, capture_output=True, text=True, cwd=folder, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    scores: dict[str, dict[tuple[str, str, int], float]] = {}
+    for path in (folder / out).rglob("samples_*.jsonl"):
+        name = path.name.removeprefix("samples_local_").rpartition("_")[0]
+        first: str | None = None
+        for line in path.read_text("utf-8").splitlines():
+            document: dict[str, Any] = json.loads(line)
+            first = first or document["filter"]
+            key = (name, "", document["doc_id"])
+            for metric in document["metrics"]:
+                if document["filter"] == first:
+                    scores.setdefault(metric, {})[key] = document[metric]
+                scores.setdefault(document["filter"], {})[key] = document[metric]
+    return scores

@@ -5,7 +5,8 @@
 Every shipped task without a function of its own is opened, on rows that are made up from the columns that its
 templates use: texts, lists of texts, right options. It is taken where `gridc.adapters.tasks.lm_eval` gives a
 task file of them. It is refused where its configuration is; where no row can be made up that lm_eval renders,
-it is not tried. Of tasks with functions there is only a count: their code reads the columns of one data set.
+it is not tried. Of tasks with functions only the configuration is looked at: their code reads the columns of
+one data set.
 
 Needs the package lm_eval, and no network.
 """
@@ -313,6 +314,15 @@ def _function_keys(paths: set[Path]) -> frozenset[str]:
     return frozenset().union(*(_KEYS[path] for path in paths))
 
 
+def refusal(name: str, config: Mapping[str, Any]) -> str:
+    """Why a configuration is refused; empty where it is not."""
+    try:
+        effects(lm_eval_files.Leaf(name, config), None)
+    except lm_eval_files.Refused as error:
+        return str(error)
+    return ""
+
+
 def reason(name: str, said: str) -> str:
     """What was said of a task, without its name."""
     said = said.replace(f"the task {name}", "the task").replace(name, "...")
@@ -339,6 +349,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tasks = list(shipped())
     classes = [name for name, config, _ in tasks if "class" in config]
     with_functions = [keys for _, config, keys in tasks if keys and "class" not in config]
+    configured_so = [
+        keys for name, config, keys in tasks if keys and "class" not in config and not refusal(name, config)
+    ]
     plain = [(name, config) for name, config, keys in tasks if not keys and "class" not in config]
     opened = plain
     if asked.sample is not None and asked.sample < len(plain):
@@ -347,13 +360,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     refused, not_tried = Counter[str](), Counter[str]()
     with TemporaryDirectory() as folder:
         for name, config in opened:
-            leaf = lm_eval_files.Leaf(name, config)
-            try:
-                effects(leaf, None)
-            except lm_eval_files.Refused as error:
-                refused[reason(name, str(error))] += 1
+            if why := refusal(name, config):
+                refused[reason(name, why)] += 1
                 continue
-            said = attempt(name, configured(leaf), folder)
+            said = attempt(name, configured(lm_eval_files.Leaf(name, config)), folder)
             if said:
                 not_tried[reason(name, said)] += 1
             else:
@@ -364,8 +374,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("tasks that lm_eval ships", len(tasks)),
         ("a Python class: refused", len(classes)),
         ("with functions of their own: not opened here", len(with_functions)),
-        ("... of which process_docs is the only one", with_functions.count(frozenset(["process_docs"]))),
-        ("... of which process_results is one: refused", scored),
+        ("... with no function but process_docs", with_functions.count(frozenset(["process_docs"]))),
+        ("... with process_results: refused", scored),
+        ("... whose configuration is one that gridc takes", len(configured_so)),
+        ("... of these, with no function but process_docs", configured_so.count(frozenset(["process_docs"]))),
         ("without functions", len(plain)),
         ("opened", len(opened)),
         ("... taken", taken),

@@ -47,6 +47,9 @@ MOST_WORDS = 500
 _VARIABLES = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
 """One thread each: children are many, and threads would count as memory."""
 
+CACHES = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "XDG_CACHE_HOME")
+"""Where a child finds data that were fetched before."""
+
 _SIZE = struct.Struct("<Q")
 
 
@@ -182,7 +185,7 @@ class _Nursery:
         self._channel, there = socket.socketpair()
         command = with_path("from gridc.confined import _nurse; _nurse()")
         with there:
-            self._running = start(command, variables=_VARIABLES, stdin=there.fileno(), apart=True)
+            self._running = start(command, CACHES, _VARIABLES, stdin=there.fileno(), apart=True)
 
     @property
     def alive(self) -> bool:

@@ -67,7 +67,8 @@ TASKS: Mapping[str, HarnessTask] = {
         "question_stem": word(n), "choices": {"text": _texts(4, n), "label": list("ABCD")},
         "answerKey": "ABCD"[n % 4]}, "acc_norm"),
     "piqa": HarnessTask("piqa/piqa.yaml", ("train", "validation"), lambda n: {
-        "goal": word(n), "sol1": word(n + 1), "sol2": f"{word(n + 2)} {word(n)}", "label": n % 2}, "acc_norm"),
+        "goal": word(n), "sol1": word(n + 1), "sol2": f"{word(n + 2)} {word(n)}", "label": n % 2},
+        "acc_norm"),
     "sciq": HarnessTask("sciq/sciq.yaml", ("train", "validation", "test"), lambda n: {
         "question": f"Who {word(n)}?", "support": f" {word(n)}.", "correct_answer": word(n + 1),
         "distractor1": word(n + 2), "distractor2": "d", "distractor3": f"{word(n)} {word(n)}"}, "acc_norm"),
@@ -115,9 +116,21 @@ def write_tasks(folder: Path, package: Path, tokens: int, rows: int = 10) -> Non
             stated = (package / "tasks" / task.file).read_text("utf-8")
             until = '["\\n\\n"]' if "until" not in stated else None
             _bound(made, tokens, until)
-    group = "group: local_group\ntask: [local_arc_easy, local_sciq, local_openbookqa]\n"
+    group = "group: local_group\ntask:\n" + "".join(_member(folder, name) for name in GROUPED)
     weights = "aggregate_metric_list:\n  - metric: acc\n    weight_by_size: false\n"
     (folder / "group.yaml").write_text(group + weights, "utf-8")
+
+
+GROUPED = ("arc_easy", "sciq", "openbookqa")
+
+
+def _member(folder: Path, name: str) -> str:
+    """A shipped task as a member of a group, with rows of ours."""
+    files = "".join(f"        {split}: {folder / f'{name}-{split}.jsonl'}\n" for split in TASKS[name].splits)
+    return (
+        f"  - task: {name}\n    dataset_path: json\n    dataset_name: null\n"
+        f"    dataset_kwargs:\n      data_files:\n{files}"
+    )
 
 
 def _bound(path: Path, tokens: int, until: str | None) -> None:

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,10 @@ pytestmark = [
     ),
 ]
 
-RANKED = [name for name, task in TASKS.items() if task.kind in ("letters", "choice", "several right options",
-          "several inputs")]  # fmt: skip
+RANKED = [name for name, task in TASKS.items() if task.kind in ("letters", "choice", "several inputs")]
+SEVERAL = ["several_right"]  # lm_eval shows no exemplar with several right options
 NORMED = [name for name, task in TASKS.items() if task.kind == "acc_norm" or name == "hellaswag"]
-WRITTEN = [name for name in TASKS if name not in (*RANKED, *NORMED)]
+WRITTEN = [name for name in TASKS if name not in (*RANKED, *NORMED, *SEVERAL)]
 CHAT = ["anatomy", "arc_easy", "gsm8k", "triviaqa"]
 
 SPEC = """\
@@ -54,8 +54,8 @@ SHOTS = AXIS.format(id="shots", values="shots = [0, 2]")
 METRICS = AXIS.format(id="metric", values='measurand = ["task:acc", "task:acc_norm"]')
 FILTERS = AXIS.format(id="filter", values='measurand = ["task:strict-match", "task:flexible-extract"]')
 
-Scores = Mapping[tuple[str, str, int], float]
-"""By benchmark, what is varied, and number of the document."""
+Scores = dict[tuple[str, str, str], float]
+"""By benchmark, what is varied, and the item, by its number in its task."""
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +76,12 @@ def test_rankings_are_those_of_the_harness(folder: Path) -> None:
     for shots in (0, 2):
         theirs = harness(folder, RANKED, f"ranked{shots}", "--num_fewshot", str(shots))
         assert theirs["acc"] == picked(ours, f"shots={shots}")
+
+
+def test_several_options_can_be_right(folder: Path) -> None:
+    ours = study(folder, "several", SEVERAL, "")
+    assert harness(folder, SEVERAL, "several")["acc"] == picked(ours, "")
+    assert 0 < sum(ours.values()) < len(ours)
 
 
 def test_normalised_rankings_are_those_of_the_harness(folder: Path) -> None:
@@ -108,25 +114,21 @@ def test_a_chat_is_asked_as_the_harness_asks_it(folder: Path) -> None:
 
 
 def test_a_group_is_one_benchmark_with_both_means(folder: Path) -> None:
-    axes = '\n[[statistic]]\nid = "macro"\nkind = "macro_mean"\nby = "category"\n'
-    ours = study(folder, "grouped", ["group"], axes)
-    theirs = harness(folder, ["arc_easy", "sciq", "openbookqa"], "grouped")
-    expected = {("group", "", key): value for key, value in enumerate_members(theirs["acc"]).items()}
-    assert {("group", "", number): value for number, value in enumerate(ours.values())} == expected
-    report = command("report", "grouped.toml", "--json", cwd=folder)
-    assert report.returncode == 0, report.stderr
+    statistic = '\n[[statistic]]\nid = "macro"\nkind = "macro_mean"\nby = "category"\n'
+    ours = study(folder, "grouped", ["group"], statistic)
+    theirs = harness(folder, ["group"], "grouped")
+    assert len(ours) == 3 * ROWS
+    assert sum(ours.values()) == sum(theirs["acc"].values())
+    (results,) = (folder / "grouped").rglob("results_*.json")
+    printed = json.loads(results.read_text("utf-8"))["groups"]["local_group"]["acc,none"]
+    made = command("report", "--spec", "grouped.toml", "--json", cwd=folder)
+    assert made.returncode == 0, made.stderr
+    (estimates,) = (folder / "results" / "grouped").glob("estimates.json")
+    (macro,) = json.loads(estimates.read_text("utf-8"))["statistics"]
+    assert macro["value"] == pytest.approx(printed, abs=1e-9)
 
 
-def enumerate_members(scores: Scores) -> dict[int, float]:
-    """The scores of several tasks one after another, as a group has its items."""
-    order = {name: rank for rank, name in enumerate(("arc_easy", "sciq", "openbookqa"))}
-    listed = sorted(scores, key=lambda key: (order[key[0]], key[2]))
-    return {number: scores[key] for number, key in enumerate(listed)}
-
-
-def study(
-    folder: Path, id: str, names: Sequence[str], axes: str, harness: str = ""
-) -> dict[tuple[str, str, int], float]:
+def study(folder: Path, id: str, names: Sequence[str], axes: str, harness: str = "") -> Scores:
     """Render the tasks where lm_eval is, then run and verify without it; the score of each item."""
     listed = ", ".join(json.dumps(name) for name in names)
     spec = folder / f"{id}.toml"
@@ -149,17 +151,16 @@ def study(
     )
     rows = json.loads(command("sql", asked, "--spec", spec.name, "--json", cwd=folder).stdout)
     return {
-        (row["benchmark"], row["configuration"] or "", number_of(row["item"])): row["score"] for row in rows
+        (row["benchmark"], row["configuration"] or "", of_task(row["item"])): row["score"] for row in rows
     }
 
 
-def number_of(item: str) -> int:
-    return int(item.rpartition("-")[2])
+def of_task(item: str) -> str:
+    """`3` of `local_rte-3`, and of a group `sciq-3`."""
+    return item.rpartition("-")[2] if item.startswith("local_") else item
 
 
-def picked(
-    scores: Mapping[tuple[str, str, int], float], configuration: str
-) -> dict[tuple[str, str, int], float]:
+def picked(scores: Scores, configuration: str) -> Scores:
     """The scores of one configuration, with nothing in its place."""
     return {
         (benchmark, "", number): score
@@ -176,9 +177,7 @@ def rendered(spec: Path, allow: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def harness(
-    folder: Path, names: Sequence[str], out: str, *more: str
-) -> dict[str, dict[tuple[str, str, int], float]]:
+def harness(folder: Path, names: Sequence[str], out: str, *more: str) -> dict[str, Scores]:
     """What the harness logs of each document, by metric and by filter."""
     arguments = [
         str(HARNESS / "bin" / "python"), "-m", "lm_eval", "run", "--model", "hf", "--model_args",
@@ -191,14 +190,14 @@ def harness(
         arguments, env={**os.environ, **offline}, capture_output=True, text=True, cwd=folder, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    scores: dict[str, dict[tuple[str, str, int], float]] = {}
+    scores: dict[str, Scores] = {}
     for path in (folder / out).rglob("samples_*.jsonl"):
         name = path.name.removeprefix("samples_local_").rpartition("_")[0]
         first: str | None = None
         for line in path.read_text("utf-8").splitlines():
             document: dict[str, Any] = json.loads(line)
             first = first or document["filter"]
-            key = (name, "", document["doc_id"])
+            key = (name, "", str(document["doc_id"]))
             for metric in document["metrics"]:
                 if document["filter"] == first:
                     scores.setdefault(metric, {})[key] = document[metric]

@@ -18,7 +18,7 @@ from gridc.compiler.frontend.read import CheckedSpec, asked_tasks, read_spec
 from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.tasks import TaskCode, TaskRequest
 from gridc.compiler.preflight.consent import consents_given
-from gridc.confined import ChildEndedError, Confined
+from gridc.confined import CACHES, ChildEndedError, Confined
 from gridc.diagnostics.errors import Diagnostic, SpecError, UsageError
 from gridc.files import is_there, write_atomic
 from gridc.launch import NETWORK, run, with_path
@@ -152,7 +152,7 @@ def _fetch(request: TaskRequest, folder: Path) -> None:
     ):
         wanted = child.ask("dataset", request.name, str(folder.resolve()), seconds=SECONDS)
         if wanted := [_arguments(each) for each in wanted if "/" in (each["path"] or "")]:
-            run(with_path(_FETCH, json.dumps(wanted)), needs=NETWORK)
+            run(with_path(_FETCH, json.dumps(wanted)), needs=(*NETWORK, *CACHES))
 
 
 def _arguments(data: Mapping[str, Any]) -> dict[str, Any]:

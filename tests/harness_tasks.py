@@ -1,6 +1,7 @@
 """Tasks that lm-evaluation-harness ships, with rows made up for them, so that they can be asked offline."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,15 @@ def word(number: int) -> str:
 
 @dataclass(frozen=True)
 class HarnessTask:
-    """A shipped task file, the splits that it reads, and a row of each. `kind` is what is tried by it, and
-    `own` what the local file says beside the place of its data."""
+    """A shipped task file, the splits that it reads, and a row of each. `kind` is what is tried by it, `own`
+    what the local file says beside the place of its data, and `until` the stop strings of answers."""
 
     file: str
     splits: tuple[str, ...]
     row: Row
     kind: str
     own: str = ""
+    until: tuple[str, ...] = ()
 
 
 def _texts(count: int, first: int) -> list[str]:
@@ -77,30 +79,29 @@ TASKS: Mapping[str, HarnessTask] = {
         **{f"ending{place}": word(n + place) for place in range(4)}}, "acc_norm"),
     "gsm8k": HarnessTask("gsm8k/gsm8k.yaml", ("train", "test"), lambda n: {
         "question": f"How many {word(n)}?", "answer": f"So {n}.\n#### {n}"}, "filters",
-        "num_fewshot: 2\n"),
+        "num_fewshot: 2\n", ("Question:", "</s>")),
     "gsm8k_cot": HarnessTask("gsm8k/gsm8k-cot.yaml", ("train", "test"), lambda n: {
-        "question": f"How many {word(n)}?", "answer": f"So {n}.\n#### {n}"}, "filters"),
+        "question": f"How many {word(n)}?", "answer": f"So {n}.\n#### {n}"}, "filters", until=("Q:", "</s>")),
     "booleans": HarnessTask("bbh/zeroshot/boolean_expressions.yaml", ("test",), lambda n: {
-        "input": f"not {word(n)} is", "target": ("True", "False")[n % 2]}, "filters"),
+        "input": f"not {word(n)} is", "target": ("True", "False")[n % 2]}, "filters", until=("Q:", "</s>")),
     "mmlu_pro": HarnessTask("mmlu_pro/mmlu_pro_math.yaml", ("test", "validation"), lambda n: {
         "question": f"What {word(n)}?", "options": _texts(5, n), "answer": "ABCDE"[n % 5],
         "answer_index": n % 5, "category": "math", "src": "made up",
-        "cot_content": f"A: Let's think. The answer is ({'ABCDE'[n % 5]})."}, "process_docs"),
+        "cot_content": f"A: Let's think. The answer is ({'ABCDE'[n % 5]})."}, "process_docs",
+        until=("Question:",)),
     "nq_open": HarnessTask("nq_open/nq_open.yaml", ("train", "validation"), lambda n: {
-        "question": f"who {word(n)}", "answer": [word(n), word(n + 1)]}, "until"),
+        "question": f"who {word(n)}", "answer": [word(n), word(n + 1)]}, "until", until=("\n", ".", ",")),
     "triviaqa": HarnessTask("triviaqa/default.yaml", ("train", "validation"), lambda n: {
         "question": f"Which {word(n)}?", "answer": {"aliases": [word(n), "the"], "value": word(n)}},
-        "several right answers"),
+        "several right answers", until=("\n", ".", ",")),
     "boolq_written": HarnessTask("super_glue/boolq/t5-prompt.yaml", ("train", "validation"), lambda n: {
-        "passage": word(n), "question": word(n + 1), "label": n % 2, "idx": n}, "until"),
+        "passage": word(n), "question": word(n + 1), "label": n % 2, "idx": n}, "until", until=("</s>",)),
 }  # fmt: skip
 
 
 def write_tasks(folder: Path, package: Path, tokens: int, rows: int = 10) -> None:
     """Write a local task file for each, and a group of three of them; `package` is where lm_eval lies, and
     `tokens` the longest answer of those that generate one."""
-    import json
-
     for name, task in TASKS.items():
         for rank, split in enumerate(task.splits):
             lines = (json.dumps(task.row(20 * rank + number)) for number in range(rows))
@@ -112,10 +113,8 @@ def write_tasks(folder: Path, package: Path, tokens: int, rows: int = 10) -> Non
             f"dataset_path: json\ndataset_name: null\ndataset_kwargs:\n  data_files:\n{files}{task.own}",
             "utf-8",
         )
-        if task.kind in ("filters", "until", "several right answers") or name == "mmlu_pro":
-            stated = (package / "tasks" / task.file).read_text("utf-8")
-            until = '["\\n\\n"]' if "until" not in stated else None
-            _bound(made, tokens, until)
+        if task.until:
+            _bound(made, tokens, task.until)
     group = "group: local_group\ntask:\n" + "".join(_member(folder, name) for name in GROUPED)
     weights = "aggregate_metric_list:\n  - metric: acc\n    weight_by_size: false\n"
     (folder / "group.yaml").write_text(group + weights, "utf-8")
@@ -133,8 +132,9 @@ def _member(folder: Path, name: str) -> str:
     )
 
 
-def _bound(path: Path, tokens: int, until: str | None) -> None:
+def _bound(path: Path, tokens: int, until: Sequence[str]) -> None:
     """Let answers be short: a pocket model runs on."""
-    stops = until or '["Q:", "Question:", "\\n"]'
-    stated = f"generation_kwargs:\n  until: {stops}\n  max_gen_toks: {tokens}\n  do_sample: false\n"
+    stated = (
+        f"generation_kwargs:\n  until: {json.dumps(until)}\n  max_gen_toks: {tokens}\n  do_sample: false\n"
+    )
     path.write_text(path.read_text("utf-8") + stated, "utf-8")

@@ -338,5 +338,5 @@ def _run(source: str, values: Mapping[str, object], casing: Casing) -> str:
         raise SandboxError(f"{type(error).__name__}: {error}") from error
 
 
-_ASKING = frozenset(("question", "stem", "context", "query"))
+_ASKING = frozenset(("question", "stem", "context", "query", EXTRA))
 _TRIAL = Item("trial", "Which is it?", ("this", "that"), gold=0, family="trial")

@@ -41,7 +41,7 @@ class PromptProof:
             text += f" (another is that of {self.first})"
         if self.others:
             verb = "asks" if self.others == 1 else "ask"
-            text += f"; {counted(self.others, 'configuration')} {verb} in other words, as the study says"
+            text += f"; {counted(self.others, 'configuration')} {verb} otherwise, as the study says"
         return text
 
 
@@ -51,26 +51,26 @@ def prompt_proofs(plan: Plan) -> Iterator[PromptProof]:
         here = plan.study.items.get(benchmark.id)
         if here is None or not here.source.prompts:
             continue
-        cells: dict[Setting, Cell] = {}
+        asked: dict[Setting, list[Cell]] = {}
         for cell in cells_of(plan.study.spec):
             if cell.benchmark == benchmark.id:
-                cells.setdefault(cell.setting.asked, cell)
-        compared, equal, own, first = 0, 0, 0, None
-        for cell in cells.values():
-            form = _form(cell.setting)
-            if not _asks_as_stated(cell.setting, benchmark):
+                asked.setdefault(cell.setting.asked, []).append(cell)
+        compared, equal, own, others, first = 0, 0, 0, 0, None
+        for cells in asked.values():
+            configurations = len({tuple(cell.levels.values()) for cell in cells})
+            known = {item: forms.get(_form(cells[0].setting)) for item, forms in here.source.prompts.items()}
+            same = {
+                sample.item.id: digest_bytes(canonical(_sent(sample))) == known[sample.item.id]
+                for sample in plan.samples(cells[0])
+                if not sample.replicate and known[sample.item.id] is not None
+            }
+            if not same or not (all(same.values()) or _asks_as_stated(cells[0].setting, benchmark)):
+                others += configurations
                 continue
-            own += 1
-            for sample in plan.samples(cell):
-                known = here.source.prompts[sample.item.id].get(form)
-                if sample.replicate or known is None:
-                    continue
-                compared += 1
-                same = digest_bytes(canonical(_sent(sample))) == known
-                equal += same
-                first = first if same or first else sample.item.id
+            own, compared, equal = own + configurations, compared + len(same), equal + sum(same.values())
+            first = first or next((item for item, is_equal in same.items() if not is_equal), None)
         package = str(here.source.task["package"])
-        yield PromptProof(benchmark.id, package, equal, compared, own, len(cells) - own, first)
+        yield PromptProof(benchmark.id, package, equal, compared, own, others, first)
 
 
 def _form(setting: Setting) -> str:

@@ -12,7 +12,7 @@ FOR_TESTS = re.compile(r"^<!-- test:.*?-->\n", re.MULTILINE | re.DOTALL)
 OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./([^)#]+)(?:#[^)]*)?\)")
 """A link to a file of the repository that is no page."""
 CONTENTS = {
-    "Tutorials": "tutorial from-lm-eval from-inspect keys refusals language terms",
+    "Tutorials": "tutorial tasks from-lm-eval from-inspect keys refusals language terms",
     "How to": "recipes sharing prml logs leaderboards compare gate api judging scaffolds plugins distributed "
     "curves viewer audit designs tables studies",
     "Reference": "commands reference benchmarks measurands python store engine estimates versions",

@@ -721,15 +721,15 @@ class BenchmarkEffects(Table):
     max_tokens: Annotated[int | None, Field(ge=1, description="Longest answer, in tokens. Default: 32.")] = (
         None
     )
+    temperature: Annotated[
+        float | None, Field(ge=0, le=5, description="0 is greedy decoding. Default: 0.")
+    ] = None
+    top_p: Annotated[float | None, Field(gt=0, le=1, description="Nucleus sampling mass. Default: 1.")] = None
 
 
 class Effects(ModelEffects, BenchmarkEffects):
     """Every key of a call that an axis level or `[harness]` may set."""
 
-    temperature: Annotated[
-        float | None, Field(ge=0, le=5, description="0 is greedy decoding. Default: 0.")
-    ] = None
-    top_p: Annotated[float | None, Field(gt=0, le=1, description="Nucleus sampling mass. Default: 1.")] = None
     variant: Annotated[
         Id | None,
         Field(

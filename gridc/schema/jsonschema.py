@@ -138,6 +138,8 @@ def _extension(schema: dict[str, Any]) -> dict[str, Any]:
     for table in (*entries, *nested):
         if "id" in table.get("required", ()):
             table["required"] = ["id"]
+            for rule in ("if", "else"):  # what is needed beside others may be in the base
+                table.pop(rule, None)
     hypotheses = schema["properties"]["hypothesis"]["items"]
     schema["properties"]["hypothesis"]["items"] = {"anyOf": hypotheses["oneOf"]}
     head = {key: schema[key] for key in ("$schema", "$defs", "additionalProperties", "type")}

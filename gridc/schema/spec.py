@@ -145,6 +145,14 @@ class Benchmark(BenchmarkEffects):
         return self
 
     @model_validator(mode="after")
+    def _exemplars_fit(self) -> Self:
+        if self.exemplars is not None and (self.exemplars.pool == "task") is not self.is_task:
+            fit = "task" if self.is_task else "rest"
+            problem = f'exemplars of `{self.loader}` are no `pool = "{self.exemplars.pool}"`'
+            raise Contradiction(problem, f'exemplars = {{ pool = "{fit}", seed = {self.exemplars.seed} }}')
+        return self
+
+    @model_validator(mode="after")
     def _loading_fits(self) -> Self:
         for loading in (
             self.loading,

@@ -137,7 +137,8 @@ def test_a_study_of_twelve_lines_verifies_where_the_package_is_not(folder: Path)
     (folder / "bundle").rename(away / "bundle")
     verified = command("verify", "bundle", cwd=away)
     assert verified.returncode == 0, verified.stdout + verified.stderr
-    assert "to the byte" in (away / "bundle" / "reports" / "gridcard.md").read_text("utf-8")
+    (card,) = (away / "bundle").rglob("gridcard.json")
+    assert "to the byte" in card.read_text("utf-8")
 
 
 def test_a_chat_is_asked_as_the_harness_asks_it(folder: Path) -> None:

@@ -43,6 +43,7 @@ ELSEWHERE = {
     "GC342": "it takes an installed package",
     "GC343": "tests/e2e/test_frameworks.py: it takes an installed package",
     "GC344": "tests/compiler/test_plugins.py: it takes an installed package",
+    "GC347": "tests/compiler/test_task_files.py: it takes another package, or a file of its own",
     "GC351": "tests/compiler/test_providers.py: it takes litellm",
     "GC352": "tests/compiler/test_providers.py",
     "GC353": "tests/e2e/test_batches.py: what may go in batches",

@@ -149,12 +149,12 @@ TWO_JUDGES = {"judge": JUDGES, "harness.judge": "first",
 LEVELS_JUDGED = {"judge": JUDGES, "axis.0.level.0.judge": "first", "axis.0.level.1.judge": "first",
     "axis.0.level.2": {"id": "do", "tier": "core", "provenance": "a test",
         "prompt": "Do answer. {{ question }}", "judge": "second"}}
+DECODING = {"temperature": 0.5, "top_p": Beside(0.5, SAMPLED)}
 ASKING = {
     "precision": "bf16",
     "thinking": "low",
     "system_turn": Beside("user", {"harness.system": "Be brief."}),
-    "temperature": 0.5,
-    "top_p": Beside(0.5, SAMPLED),
+    **DECODING,
     "variant": Beside("again", VARIANTS),
     "scaffold": {"kind": "cot"},
     "replicates": Beside(2, SAMPLED),
@@ -207,7 +207,7 @@ TRIED = (
     Tried("Effects", "asked", "harness", "stored", SCORED),
     Tried("Level", "asked", "axis.0.level.1", "asked", QUESTION | ASKING),
     Tried("Level", "asked", "axis.0.level.1", "stored", SCORED),
-    Tried("Benchmark", "asked", "benchmark.1", "asked", QUESTION | {
+    Tried("Benchmark", "asked", "benchmark.1", "asked", QUESTION | DECODING | {
         "source": "path:fewer.jsonl", "sample": {"n": 5, "seed": 1}, "loading": {"gold": "index",
             "fields": {"query": "ask", "options": ["a", "b"], "gold": "right"}},
             "exemplars": Beside({"pool": "rest", "seed": 2}, {"harness.shots": 2}),
@@ -319,6 +319,7 @@ TRIED = (
     Tried("Scorer", "asked", "benchmark.1.scorer", "tried", {"examples": Beside(LEFT_OUT, COUNTED)}),
     Tried("ScorerExample", "asked", "benchmark.1.scorer.examples.0", "tried", {"item": Beside("nothing",
         COUNTED), "response": Beside("Well, well.", COUNTED), "gives": Beside(LEFT_OUT, COUNTED)}),
+    Tried("Exemplars", "asked", "benchmark.1.exemplars", "refused", {"pool": "task"}),
     Tried("Exemplars", "asked", "benchmark.1.exemplars", "asked", {"seed": Beside(2, {"harness.shots": 2})}),
     Tried("Separators", "asked", "harness.separators", "asked", {
         "label": " - ", "options": "; ", "question": "\n\n", "blocks": Beside("\n", {"harness.shots": 2}),

@@ -215,14 +215,16 @@ def _decoding(name: str, config: Any, left_out: list[str]) -> dict[str, Any]:
     if not all(isinstance(text, str) and text for text in until):
         raise Refused(f"the task {name} stops at something that is not a text (until)")
     sampled = bool(stated["do_sample"]) and float(stated.get("temperature", 0.0)) > 0
-    if sampled:
-        raise Refused(f"the task {name} samples its answers at temperature {stated['temperature']}")
     decoding: dict[str, Any] = {"max_tokens": stated["max_gen_toks"]}
+    if sampled:
+        decoding["temperature"] = float(stated["temperature"])
     if until:
         decoding["stop"] = list(dict.fromkeys(until))
-    if stated.get("top_p") is not None:
+    if stated.get("top_p") is not None and sampled:
+        decoding["top_p"] = float(stated["top_p"])
+    elif stated.get("top_p") is not None:
         left_out.append(f"top_p {stated['top_p']}: decoding is greedy, so that it changes nothing")
-    if stated["do_sample"]:
+    if stated["do_sample"] and not sampled:
         left_out.append("do_sample: the temperature is 0, so that decoding is greedy")
     return decoding
 

@@ -54,7 +54,7 @@ KEYS = (
       ("shots = $0", '?[[benchmark]] exemplars = { pool = "rest", seed = 42 }'),
       "they are drawn from items outside of `sample`", r"\d+|\[[\d, ]+\]"),
     W(r"few_?shot_(random_)?seed", ('[[benchmark]] exemplars = { pool = "rest", seed = $0 }',)),
-    W(r"few_?shot_as_multi_?turn", (), "leave it out: exemplars stand before the item, in its turn"),
+    W(r"few_?shot_as_multi_?turn", ('exemplars_as = "turns"',), "with chat_template = true"),
     W(r"(few_?shot|training)_split", (), "leave it out: exemplars are drawn from items outside of `sample`"),
     W("limit|max_(samples|examples|instances|eval_instances|items)|(num|n)_(items|examples|"
       "instances)|subsample", ("[[benchmark]] sample = { n = $0, seed = 42 }",),

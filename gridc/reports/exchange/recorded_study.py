@@ -239,9 +239,7 @@ def described(compiled: Compiled) -> dict[str, bytes]:
     out), its lock, what departed from it, what was stamped, and its items by name and digest."""
     study, source = compiled.study, compiled.source
     files = {
-        SPEC: expanded_text(source).encode()
-        if isinstance(source, ExpandedSpec)
-        else source.path.read_bytes(),
+        SPEC: _spec(compiled),
         LOCK: compiled.lock_path.read_bytes(),
         STUDY: json_bytes(study.stamped()),
         ITEMS: json_bytes(
@@ -251,6 +249,19 @@ def described(compiled: Compiled) -> dict[str, bytes]:
     if (log := log_path(source.path)).is_file():
         files[LOG] = log.read_bytes()
     return files
+
+
+def _spec(compiled: Compiled) -> bytes:
+    """The spec as it was written; with what it extends, the levels of its axes and what its tasks state
+    written out, so that nothing else is needed to read it."""
+    source = compiled.source
+    if compiled.checked.tasks:
+        import tomlkit
+
+        tables = {"benchmark", "axis", "harness"}
+        stated = compiled.spec.model_dump(mode="json", by_alias=True, exclude_none=True, include=tables)
+        return tomlkit.dumps({**source.values, **stated}).encode()
+    return expanded_text(source).encode() if isinstance(source, ExpandedSpec) else source.path.read_bytes()
 
 
 def described_run(compiled: Compiled, lock: Lock, store: Store) -> dict[str, bytes]:

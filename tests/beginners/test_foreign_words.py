@@ -757,7 +757,7 @@ def test_an_option_that_reads_like_no_value_is_a_text(text: str) -> None:
 
 
 OTHER_WORDS = {
-    "harness.fewshot_as_multiturn": (True, "leave it out: exemplars"),
+    "harness.fewshot_as_multiturn": (True, 'exemplars_as = "turns"'),
     "harness.fewshot_split": ("train", "leave it out: exemplars"),
     "harness.limit": (5, "`sample = { n = 5, seed = 42 }` in each [[benchmark]]"),
     "harness.do_sample": (True, "`temperature = 1.0` here"),

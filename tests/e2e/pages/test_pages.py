@@ -502,6 +502,7 @@ COMPLETED: dict[str, tuple[str, str]] = {
 }
 """Where a reader runs a command of a sentence, and with what in the place of their own words."""
 UNFINISHED = {
+    "gridc init --task lm-eval:NAME": "another package's environment",
     "gridc view base --with worse": "runs until it is stopped",
     "gridc view A --with B": "runs until it is stopped",
     "gridc view --with": "runs until it is stopped",

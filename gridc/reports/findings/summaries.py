@@ -287,6 +287,11 @@ BY_CATEGORY = "mean over the benchmark's categories of their means"
 """The formula of a macro mean by category."""
 
 
+def formula_of(statistic: Statistic) -> str:
+    """What a statistic is, in words."""
+    return BY_CATEGORY if statistic.by == "category" else KINDS[statistic.kind].formula
+
+
 def summaries(record: RunRecord) -> tuple[StatedStatistic, ...]:
     """Every statistic that the spec states."""
     spec = record.plan.study.spec
@@ -342,8 +347,7 @@ def _summary(record: RunRecord, statistic: Statistic, level: float = LEVEL) -> S
     for name, cells in by_configuration.items():
         for model, value in _under(record, scope, cells):
             values[model][name] = value
-    formula = BY_CATEGORY if statistic.by == "category" else KINDS[statistic.kind].formula
-    what = statistic.what or formula
+    what = statistic.what or formula_of(statistic)
     chosen = (name for name, cells in by_configuration.items() if any(anchored(spec, cell) for cell in cells))
     names = tuple(each.id for each in benchmarks)
     return StatedStatistic(statistic.id, statistic.kind, what, names, next(chosen, ""), values)

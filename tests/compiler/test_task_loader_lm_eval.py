@@ -349,7 +349,7 @@ def test_metrics_and_filters_are_choices_and_the_rest_is_said(tmp_path: Path) ->
     assert document["left_out"] == ["filter maj: gridc does not have majority_vote"]
     shown = {"stop": ["Q:"], "temperature": 0.5, "top_p": 0.9, "max_tokens": 9}
     assert {key: document["settings"][key] for key in shown} == shown
-    assert document["items"][0]["options"] == ["7", "8"]
+    assert document["items"][0]["extra"]["choices"] == ["7", "8"]
     assert document["items"][0]["references"] == ["7"]
 
 

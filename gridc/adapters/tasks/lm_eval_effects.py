@@ -197,7 +197,12 @@ def _ignored(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
             raise Refused(
                 f"the metric {MATCHED} of the task {name} has a parameter {key} that lm_eval does not know"
             )
-    return {MATCHES[key]: value for key, value in parameters.items() if value}
+    # What is written as a text is as good as true to lm_eval.
+    return {
+        MATCHES[key]: list(value) if key == "regexes_to_ignore" else True
+        for key, value in parameters.items()
+        if value
+    }
 
 
 def _decoding(name: str, config: Any, left_out: list[str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from json import dumps, loads
 from typing import Any, NamedTuple
 
 from gridc.confined import ChildEndedError, Confined
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
 
 SECONDS = 5.0
 """CPU time that the filters may take for one response."""
@@ -43,12 +44,12 @@ def read_filtered(
     filters: str, ignore: str, response: str, answers: tuple[str, ...], choices: tuple[str, ...]
 ) -> FilterReading:
     """A response behind its filters, against right answers. `filters` is a JSON array of their tables, and
-    `ignore` one JSON object. Raises `ChildEndedError` where no child can be started."""
+    `ignore` one JSON object. Raises `UnavailableError` (GC668) where no child can be started."""
     tables, ignored = loads(filters), loads(ignore)
     if not any(_patterns(table) for table in (*tables, ignored)):
         return FilterReading(*ResponseFilters().read(tables, ignored, response, answers, choices))
     with _lock:
-        child = _children.pop() if _children else Confined(f"{__name__}:ResponseFilters", each=SECONDS)
+        child = _children.pop() if _children else _started()
         try:
             given = child.ask("read", tables, ignored, response, answers, choices)
         except ChildEndedError as error:
@@ -58,6 +59,15 @@ def read_filtered(
             return FilterReading("", False, False, f"the filters fail ({error})")
         _children.append(child)
     return FilterReading(*given)
+
+
+def _started() -> Confined:
+    try:
+        return Confined(f"{__name__}:ResponseFilters", each=SECONDS)
+    except ChildEndedError as error:
+        message = f"answers cannot be filtered: no process can be started for their patterns ({error})"
+        help = "answers stay; run it again when other programs need less memory, and they are scored"
+        raise UnavailableError([Diagnostic("GC668", message, help=help)]) from None
 
 
 _lock = threading.Lock()

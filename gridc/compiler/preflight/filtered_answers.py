@@ -1,7 +1,7 @@
 """What a responder says so that filters read a right or a wrong answer in it.
 
 Nothing turns a regular expression into a text that it reads, so common phrases are tried, and the words that
-the pattern itself begins with.
+the pattern itself begins and ends with.
 """
 
 import re
@@ -62,12 +62,12 @@ def _reads(match: Match, item: Item, said: str) -> int | None:
 
 
 def _said(match: Match, texts: list[str]) -> Iterator[str]:
-    own = (_opening(one.pattern) for one in match.filters or ()
-           if isinstance(one, RegexFilter | MultiChoiceRegexFilter))  # fmt: skip
-    phrases = (*PHRASES, *(f"{words.replace('{', '{{').replace('}', '}}')}{{}}" for words in own if words))
-    yield from dict.fromkeys(
-        f"{phrase.format(text)}{end}" for text in texts for phrase in phrases for end in ("", ".", "\n")
-    )
+    patterns = [one.pattern for one in match.filters or ()
+                if isinstance(one, RegexFilter | MultiChoiceRegexFilter)]  # fmt: skip
+    around = [("", ""), *((_opening(each), end) for each in patterns for end in ("", _closing(each)))]
+    said = (phrase.format(text) for text in texts for phrase in PHRASES)
+    own = (f"{opening}{text}{closing}" for text in texts for opening, closing in around)
+    yield from dict.fromkeys(f"{each}{end}" for each in (*said, *own) for end in ("", ".", "\n"))
 
 
 def _parts(text: str) -> list[str]:
@@ -83,9 +83,19 @@ def _letters(match: Match, item: Item, answers: tuple[str, ...]) -> list[str]:
     return [LETTERS[place] for place, choice in enumerate(choices[:26]) if choice.strip() in answers]
 
 
+def _closing(pattern: str) -> str:
+    """The words that a pattern has behind its first group, as far as they are plain."""
+    group = re.search(r"(?<!\\)\((?!\?)(?:[^()\\]|\\.)*\)(?P<rest>.*)", pattern, re.DOTALL)
+    words = "" if group is None else re.sub(r"\(\?[=:]", "", group["rest"]).partition("|")[0]
+    words = re.sub(r"(?:\\.|\[[^\]]*\]|.)[*?]", "", words)
+    words = re.sub(r"\\s\+?", " ", words)
+    return re.sub(r"\\(.)", r"\1", re.sub(r"(?<!\\)[+()$^]", "", words))
+
+
 def _opening(pattern: str) -> str:
     """The words that a pattern has before its first group, as far as they are plain."""
-    words = re.sub(r"^\(\?[a-zA-Z]+\)|\(\?(?:<=|:)", "", pattern)
+    words = re.sub(r"(?:\[[^\]]*\]|\\.)[?*]", "", pattern)
+    words = re.sub(r"^\(\?[a-zA-Z]+\)|\(\?(?:<=|:)", "", words)
     words = re.sub(r"(?<!\\)\((?!\?).*|[$^]", "", words, flags=re.DOTALL)
     words = re.sub(r"\\s[*+]?", " ", words)
     words = re.sub(r"\[([^\]])[^\]]*\][*+?]?", r"\1", words)

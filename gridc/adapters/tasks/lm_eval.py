@@ -13,6 +13,7 @@ installed.
 
 import hashlib
 import math
+import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
@@ -173,6 +174,8 @@ def _split(arguments: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[st
 def _at(folder: str, source: str) -> Iterator[Path]:
     """Work in the folder of the spec, and give its whole path. Whatever goes wrong is said in words that name
     the task."""
+    # There is no network here, and without these the hub's client waits for it again and again.
+    os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
     try:
         import lm_eval  # noqa: F401
     except ImportError as error:

@@ -163,7 +163,7 @@ def _arguments(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _way_out(request: TaskRequest, problem: str) -> str:
     if "offline" in problem.lower() or "cache" in problem.lower():
-        return "fetch its data once: `gridc init --task` does, or load it with the `datasets` package"
+        return "where there is a network, `gridc init`, `stamp` and `run` fetch its data into the cache"
     if request.beside:
         return 'correct the task file, or name a registered task: source = "task:NAME"'
     return "`gridc tasks WORDS` lists what is there"

@@ -43,7 +43,7 @@ def resolve_spec(
 
     Raises `SpecError` or `StampError` with all findings of the first stage to fail.
     """
-    checked = read_with_tasks(path, data_folder, models_folder, online)
+    checked = read_with_tasks(path, data_folder, models_folder)
     lock = read_lock(lock_path(path))
     covers_behaviour = lock is None or lock.covers_behaviour
     rule: CriterionRule = "limits" if lock is None else decides_by(lock.content)

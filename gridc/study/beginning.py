@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import assert_never, get_args
 
 from gridc.compiler import draft
+from gridc.compiler.frontend.read import asked_tasks
 from gridc.compiler.frontend.unsupported import unstated
 from gridc.compiler.inputs.loaders.gold import short
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.task_index import INSTALL, is_installed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import COMPARISONS, right_answers
+from gridc.compiler.preflight.consent import asked_of_hub
 from gridc.compiler.preflight.task_files import make_task_files, read_with_tasks
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
 from gridc.files import write_atomic
@@ -151,11 +153,14 @@ class DraftReport:
 def _rendered(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str]]:
     """The same of a draft of tasks, which their package renders first. One that it does not render here yet
     is a draft all the same: what stands in the way is to be settled."""
+    names = [request.name for request in asked_tasks(tried).values() if not request.beside]
+    fetched = list(asked_of_hub(names))
     try:
         make_task_files(tried, online=True)
     except GridcError as error:
-        return _moved(error, spec), []
-    return _compiled(tried, spec, ())
+        return _moved(error, spec), fetched
+    ahead, said = _compiled(tried, spec, ())
+    return ahead, [*fetched, *said]
 
 
 def _to_install_tasks() -> Iterator[str]:

@@ -37,11 +37,11 @@ LOADERS: Mapping[str, tuple[str, str, str]] = {
 
 
 def read_with_tasks(
-    path: Path, data_folder: Path | None = None, models_folder: Path | None = None, online: bool = False
+    path: Path, data_folder: Path | None = None, models_folder: Path | None = None
 ) -> CheckedSpec:
     """A spec (`read_spec`), with the task files made that it needs. Raises `SpecError`; and `UsageError`
     (GC643) where nobody consented to a task beside it."""
-    make_task_files(path, online)
+    make_task_files(path)
     return read_spec(path, data_folder, models_folder)
 
 
@@ -163,7 +163,7 @@ def _arguments(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _way_out(request: TaskRequest, problem: str) -> str:
     if "offline" in problem.lower() or "cache" in problem.lower():
-        return "where there is a network, `gridc init`, `stamp` and `run` fetch its data into the cache"
+        return "where there is a network, `gridc init --task` fetches its data into the cache"
     if request.beside:
         return 'correct the task file, or name a registered task: source = "task:NAME"'
     return "`gridc tasks WORDS` lists what is there"

@@ -74,12 +74,12 @@ DECIDED := gridc/reports/quantities gridc/reports/statements gridc/compiler/hypo
 drawn-mutants: .venv/installed
 	$(BIN)/python -m tools.drawn_mutants $(if $(SEED),--seed $(SEED)) $(DECIDED)
 
-# lm-evaluation-harness, in an environment of its own, for the test that gridc's framing of it is the same.
+# lm-evaluation-harness and gridc beside it, for the tests that they ask and score alike.
 .venv-lm-eval/installed: constraints.txt
 	$(PYTHON) -m venv .venv-lm-eval
 	PIP_CONSTRAINT=constraints.txt .venv-lm-eval/bin/pip install --quiet --disable-pip-version-check torch==2.13.0
 	PIP_CONSTRAINT=constraints.txt .venv-lm-eval/bin/pip install --quiet --disable-pip-version-check \
-		'lm-eval[hf]==0.4.13'
+		--editable . 'lm-eval[hf]==0.4.13'
 	touch $@
 
 # Graders of other packages, for the test that functions of the recipes score as they do. Their own packages are as

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from gridc.schema.base import Table, Text
+from gridc.schema.rows import Digest
 
 FORMAT = "gridc-task/1"
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Shots = Annotated[str, Field(pattern=r"^\d+$")]
 """A number of exemplars, as the key of a table."""
 PromptForm = Annotated[str, Field(pattern=r"^\d+(:chat|:turns)?$")]

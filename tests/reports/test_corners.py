@@ -186,7 +186,7 @@ def test_a_card_speaks_of_what_moves_where_something_can() -> None:
     exclude = {"when": {"benchmark": "facts", "frame": "exam"}, "why": "it cannot be asked so"}
     two = spec_of(
         ONE, axes=FRAME, exclude=[exclude],
-        benchmark=[each.model_dump(mode="json", exclude_defaults=True) for each in
+        benchmark=[each.model_dump(mode="json", exclude_none=True) for each in
                    (source, source.model_copy(update={"id": "other"}))],
     )  # fmt: skip
     deck = make_cards(findings_of(two, lambda cell: 5), "0" * 64)

@@ -21,7 +21,7 @@ from gridc.compiler.frontend.lookup import ReferenceFolders
 from gridc.compiler.frontend.measurands import expand
 from gridc.compiler.frontend.plugins import Plugin, used_plugins
 from gridc.compiler.frontend.references import References, find_references
-from gridc.compiler.frontend.source import Source, read
+from gridc.compiler.frontend.source import STDIN, Source, read
 from gridc.compiler.frontend.tasks import StoredTask, TaskRequest, task_requests, with_tasks
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.hypotheses import kind_of
@@ -193,8 +193,10 @@ def read_spec(path: Path, data_folder: Path | None = None, models_folder: Path |
 
 
 def asked_tasks(path: Path) -> Mapping[str, TaskRequest]:
-    """The tasks that a spec asks for, by benchmark, whether or not their files are here. Raises
-    `SpecError`."""
+    """The tasks that a spec asks for, by benchmark, whether or not their files are here. Of one on standard
+    input, which can be read once, it names none. Raises `SpecError`."""
+    if path == STDIN:
+        return {}
     source = expanded(read(path))
     return task_requests(expand(typed(source), source)) if _may_ask(source) else {}
 

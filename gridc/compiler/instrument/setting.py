@@ -122,7 +122,7 @@ class Setting:
     @property
     def in_turns(self) -> bool:
         """Whether exemplars are turns of a chat of their own."""
-        return self.exemplars_as == "turns" and self.chat_template and self.shots > 0
+        return self.exemplars_as != "text" and self.chat_template and self.shots > 0
 
     @property
     def ranks(self) -> bool:

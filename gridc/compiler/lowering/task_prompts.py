@@ -77,7 +77,7 @@ def _form(setting: Setting) -> str:
     """How its prompts are sent, by the name of the form in a task file."""
     if not setting.chat_template:
         return str(setting.shots)
-    return f"{setting.shots}:{'turns' if setting.exemplars_as == 'turns' else 'chat'}"
+    return f"{setting.shots}:{'chat' if setting.exemplars_as == 'text' else 'turns'}"
 
 
 _FREE = ("shots", "chat_template", "exemplars_as", "items", "overflow", "candidates")

@@ -2,10 +2,12 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,17 @@ class Child:
 
     def swell(self) -> int:
         return len([bytearray(2**26) for _ in range(1_000)])
+
+    def reach(self, port: int) -> str:
+        """Connect to a port of this machine."""
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as channel:
+                return channel.recv(2).decode()
+        except OSError as error:
+            return f"refused: {error}"
+
+    def write(self, path: str) -> None:
+        Path(path).write_text("x", "utf-8")
 
     def abort(self) -> None:
         os.abort()
@@ -165,3 +178,43 @@ def test_children_end_with_the_process_that_began_them() -> None:
             return
         time.sleep(0.01)
     raise AssertionError("a child outlived its parent")
+
+
+def _server() -> socket.socket:
+    """A port of this machine that greets whoever comes."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def greet() -> None:
+        with suppress(OSError):
+            while True:
+                with server.accept()[0] as channel:
+                    channel.sendall(b"hi")
+
+    threading.Thread(target=greet, daemon=True).start()
+    return server
+
+
+def test_an_offline_child_reaches_no_network() -> None:
+    with _server() as server:
+        port = server.getsockname()[1]
+        with closing(Confined(CHILD)) as child:
+            assert child.ask("reach", port) == "hi"
+        with closing(Confined(CHILD, offline=True)) as child:
+            assert child.ask("reach", port).startswith("refused: ")
+
+
+def test_where_no_process_can_leave_the_network_its_sockets_refuse() -> None:
+    code = (
+        "import ctypes, socket, sys; ctypes.CDLL = lambda name: None; from gridc import confined; "
+        "confined._leave_network(); socket.create_connection(('127.0.0.1', int(sys.argv[1])))"
+    )
+    with _server() as server:
+        port = str(server.getsockname()[1])
+        done = subprocess.run([sys.executable, "-c", code, port], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "OSError: there is no network here" in done.stderr
+
+
+def test_an_offline_child_writes_files_that_are_its_users(tmp_path: Path) -> None:
+    with closing(Confined(CHILD, offline=True)) as child:
+        child.ask("write", str(tmp_path / "made"))
+    assert (tmp_path / "made").stat().st_uid == os.getuid()

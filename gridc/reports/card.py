@@ -133,7 +133,8 @@ def _held_fixed(
     yield from held("quantization", precise, *precisions)
     yield from held("item subset", _items(benchmark, source), *(setting.items for setting in settings))
     if any(setting.shots for setting in settings) and source.exemplars is not None:
-        yield from held("draw of the exemplars", f"one, seed {source.exemplars.seed}")
+        draw = "the task's own for each item" if source.exemplars.pool == "task" else "one"
+        yield from held("draw of the exemplars", f"{draw}, seed {source.exemplars.seed}")
     yield from held("seeds of sampled answers", _seeds(spec, settings, elsewhere is None))
     systems = [setting.system for setting in settings]
     yield from held("system prompt", "none" if systems[:1] == [None] else "one text throughout", *systems)

@@ -145,11 +145,13 @@ class Benchmark(BenchmarkEffects):
         return self
 
     @model_validator(mode="after")
-    def _exemplars_fit(self) -> Self:
+    def _fits_task(self) -> Self:
         if self.exemplars is not None and (self.exemplars.pool == "task") is not self.is_task:
             fit = "task" if self.is_task else "rest"
-            problem = f'exemplars of `{self.loader}` are no `pool = "{self.exemplars.pool}"`'
+            problem = f'`pool = "{self.exemplars.pool}"` does not go with `loader = "{self.loader}"`'
             raise Contradiction(problem, f'exemplars = {{ pool = "{fit}", seed = {self.exemplars.seed} }}')
+        if self.variants is not None and self.is_task:
+            raise Contradiction("a task has no `variants`", "name the task in other words as a benchmark")
         return self
 
     @model_validator(mode="after")

@@ -4,15 +4,15 @@ A task loader writes it once. From then on it is data: it is stamped by content,
 verification needs the package.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gridc.schema.base import Table, Text
+from gridc.schema.effects import BenchmarkEffects
 from gridc.schema.rows import Digest
 
-FORMAT = "gridc-task/1"
 Shots = Annotated[str, Field(pattern=r"^\d+$")]
 """A number of exemplars, as the key of a table."""
 PromptForm = Annotated[str, Field(pattern=r"^\d+(:chat|:turns)?$")]
@@ -41,7 +41,7 @@ class TaskExemplar(Table):
     member: Text
     split: Text
     query: Text
-    answer: str
+    answer: Text
     extra: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -69,7 +69,8 @@ class TaskFile(Table):
 
     `settings` are effects of a benchmark. `choices` are sets of effects that the package reports side by
     side, by name (`metric`, `filter`); the first of each is the one in `settings`. `left_out` says what of
-    the task is not here. `files` and `data` have the digests of what was read.
+    the task is not here. `files` and `data` have the digests of what was read. What a file says of its
+    package is its author's word: rendering the task again checks it.
     """
 
     format: Literal["gridc-task/1"]
@@ -80,14 +81,48 @@ class TaskFile(Table):
     seed: int
     shots: tuple[int, ...]
     direction: Literal["higher_is_better", "lower_is_better"]
-    settings: dict[str, Any]
-    choices: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
+    settings: BenchmarkEffects
+    choices: dict[str, dict[str, BenchmarkEffects]] = Field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     files: dict[str, Digest] = Field(default_factory=dict)
     data: dict[str, TaskData] = Field(default_factory=dict)
     members: tuple[TaskMember, ...]
     exemplars: tuple[TaskExemplar, ...] = ()
     items: Annotated[tuple[TaskItem, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for problem in self._problems():
+            raise ValueError(problem)
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        """What the parts of the file say of each other that cannot be."""
+        if any(each.measurand is not None for each in (self.settings, *self._choices())):
+            yield "effects of a task are written out, and name no measurand"
+        for what, listed in (("items", self.items), ("exemplars", self.exemplars)):
+            if len({each.id for each in listed}) < len(listed):
+                yield f"two of the {what} have one id"
+        counts = {member.name: 0 for member in self.members}
+        for item in self.items:
+            if item.member not in counts:
+                yield f"item {item.id} is of `{item.member}`, which is no member"
+                return
+            counts[item.member] += 1
+            if not all(0 <= place < len(item.options) for place in item.gold):
+                yield f"item {item.id} has a right option that is not one of its {len(item.options)}"
+            if item.contexts and not item.references:
+                yield f"item {item.id} has contexts and no text that follows them"
+            for shots in filter(None, self.shots):
+                drawn = item.draws.get(str(shots), ())
+                if len(drawn) != shots or not all(0 <= place < len(self.exemplars) for place in drawn):
+                    yield f"item {item.id} does not show {shots} of the {len(self.exemplars)} exemplars"
+        if counts != {member.name: member.items for member in self.members}:
+            yield "the members do not have as many items as they say"
+
+    def _choices(self) -> Iterator[BenchmarkEffects]:
+        for named in self.choices.values():
+            yield from named.values()
 
     @property
     def origin(self) -> Mapping[str, Any]:

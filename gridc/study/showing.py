@@ -475,7 +475,7 @@ class SampleDisplay:
             stated(setting),
             setting.scale,
             setting.ranks,
-            tuple(exemplar.id for exemplar in self._plan.exemplars(cell)),
+            tuple(exemplar.id for exemplar in self._plan.exemplars_of(cell, item)),
             calls,
             scaffold,
             oracles,

@@ -217,6 +217,7 @@ def _proved(place: Place, progress: "Watch") -> ValidationReport:
     from gridc.compiler.preflight.consent import missing_keys, sentences
     from gridc.compiler.preflight.hazards import prove
     from gridc.compiler.preflight.providers import require_taken
+    from gridc.compiler.preflight.task_files import rendered_again
     from gridc.runtime.run import RunStep, preflight
 
     progress(RunStep("", 0, 0, "reading the items"))
@@ -231,5 +232,6 @@ def _proved(place: Place, progress: "Watch") -> ValidationReport:
         *missing_keys(compiled.spec),
         *unstated(compiled.spec),
         *notes,
+        *rendered_again(place.spec, compiled.checked.tasks),
     ]
     return ValidationReport(place.spec, compiled.study.unpinned() | unchecked, tuple(notes))

@@ -126,7 +126,10 @@ def test_prompts_are_those_of_the_package(write: Write, harness: str, preamble: 
     study = compile_spec(write(task(preamble), SHOTS, harness, "quiz.shots-0-2")).study
     (proof,) = prompt_proofs(Plan(study))
     assert (proof.equal, proof.compared, proof.configurations, proof.others) == (6, 6, 2, 0)
-    assert f"{proof}" == "6 of 6 prompts are lm_eval 0.4.13's to the byte, in 2 configurations"
+    assert f"{proof}" == (
+        "6 of 6 prompts are lm_eval 0.4.13's to the byte, as tasks/quiz.shots-0-2.json has them, in 2 "
+        "configurations"
+    )
 
 
 def test_a_prompt_that_differs_is_named(write: Write) -> None:
@@ -146,11 +149,11 @@ def test_a_prompt_of_ones_own_is_counted_apart(write: Write) -> None:
 
 
 def test_what_the_study_states_stands_and_the_rest_is_the_tasks(write: Write) -> None:
-    spec = write(task()).read_text("utf-8") + 'ties = "last"\n'
-    path = write(task())
-    path.write_text(spec, "utf-8")
-    (benchmark,) = compile_spec(path).spec.benchmark
+    (benchmark,) = compile_spec(write(task(), 'ties = "last"\ndirection = "lower"\n')).spec.benchmark
     assert (benchmark.ties, benchmark.method, benchmark.chat_template) == ("last", "loglikelihood", False)
+    assert benchmark.direction == "lower_is_better"
+    (benchmark,) = compile_spec(write(task(direction="lower_is_better"))).spec.benchmark
+    assert benchmark.direction == "lower_is_better"
 
 
 def test_the_names_of_a_task_stand_for_its_ways_to_score(write: Write) -> None:
@@ -184,7 +187,7 @@ def test_each_option_can_have_a_context_of_its_own(write: Write) -> None:
         contexts = [f"The {option} is" for option in OPTIONS]
         sent = [[context, " here."] for context in contexts]
         held |= {"query": contexts[0], "contexts": contexts, "references": ["here."], "gold": [number]}
-        held |= {"prompts": {"0": sha256(canonical(sent)).hexdigest()}, "draws": {}}
+        held |= {"prompts": {"0": sha256(canonical(sent)).hexdigest()}}
     study = compile_spec(write(content)).study
     (proof,) = prompt_proofs(Plan(study))
     assert proof.equal == proof.compared == 3
@@ -198,21 +201,98 @@ def test_each_option_can_have_a_context_of_its_own(write: Write) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"format": "gridc-task/2"}, "tasks/quiz.json is no task file: `format`"),
-        ({"settings": {"method": "guess"}}, "tasks/quiz.json is no task file"),
+        ({"format": "gridc-task/2"}, "tasks/quiz.json cannot be used: `format`: Input should be"),
+        ({"settings": {"method": "guess"}}, "`settings.method`: Input should be"),
+        ({"settings": {"measurand": "lm-eval:bbq"}}, "effects of a task are written out"),
+        ({"choices": {"metric": {"acc": {"normalise": "x"}}}}, "`choices.metric.acc.normalise`"),
         ({"items": []}, "`items`"),
+        ({"task": "other"}, "tasks/quiz.json is of the task `other`, and not of `quiz`"),
+        ({"seed": 7}, "was made with seed 7, and not 1234"),
+        ({"items": [item(0), item(0), item(1)]}, "two of the items have one id"),
+        ({"members": [{"name": "quiz", "items": 9}]}, "do not have as many items as they say"),
+        ({"exemplars": []}, "item quiz-0 does not show 2 of the 0 exemplars"),
+        ({"shots": [0, 3]}, "item quiz-0 does not show 3 of the 4 exemplars"),
     ],
 )
-def test_what_is_no_task_file_is_said(write: Write, change: Mapping[str, Any], said: str) -> None:
+def test_a_task_file_that_cannot_be_used_is_said(write: Write, change: Mapping[str, Any], said: str) -> None:
     with pytest.raises(GridcError) as raised:
         compile_spec(write(task(**change)))
     (found,) = raised.value.diagnostics
     assert found.code == "GC347" and said in found.message
+    assert "\n" not in found.message
+
+
+def test_a_number_of_exemplars_that_a_file_does_not_have_is_said(write: Write) -> None:
+    with pytest.raises(GridcError) as raised:
+        compile_spec(write(task(shots=[0]), SHOTS, name="quiz.shots-0-2"))
+    assert "was not made for 2 exemplars" in raised.value.diagnostics[0].message
+
+
+def test_a_task_file_outside_of_the_folder_is_not_read(write: Write, tmp_path: Path) -> None:
+    spec = write(task())
+    away = tmp_path / "study"
+    away.mkdir()
+    (away / "gridcard.toml").write_bytes(spec.read_bytes())
+    (away / "tasks").symlink_to(tmp_path / "tasks")
+    with pytest.raises(GridcError) as raised:
+        compile_spec(away / "gridcard.toml")
+    (found,) = raised.value.diagnostics
+    assert (found.code, found.message) == ("GC308", "`tasks/quiz.json` leads outside the spec's folder")
+
+
+def test_a_task_beside_the_spec_that_changed_is_not_taken_for_the_old_one(
+    write: Write, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.yaml").write_text("task: mine\n", "utf-8")
+    held = sha256(b"task: mine\n").hexdigest()
+    spec = write(task(task="mine.yaml", files={"mine.yaml": held, "lm_eval/x.yaml": held}), name="mine")
+    spec.write_text(spec.read_text("utf-8").replace("task:quiz", "path:mine.yaml"), "utf-8")
+    assert compile_spec(spec).study.items["quiz"].sampled
+    (tmp_path / "mine.yaml").write_text("task: mine\nnum_fewshot: 3\n", "utf-8")
+    with pytest.raises(GridcError) as raised:
+        compile_spec(spec)
+    (found,) = raised.value.diagnostics
+    assert found.message == "mine.yaml has changed since tasks/mine.json was made of it"
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ('variants = [{ id = "de", source = "path:x.jsonl" }]\n', "GC105"),
+        ('exemplars = { pool = "rest", seed = 1 }\n', "GC105"),
+    ],
+)
+def test_what_a_task_does_not_have_is_refused(write: Write, more: str, code: str) -> None:
+    with pytest.raises(GridcError) as raised:
+        compile_spec(write(task(), more))
+    assert [each.code for each in raised.value.diagnostics] == [code]
+
+
+def test_an_item_is_shown_with_its_own_exemplars(write: Write) -> None:
+    plan = Plan(compile_spec(write(task(), SHOTS, name="quiz.shots-0-2")).study)
+    cell = next(cell for cell in plan.cells() if cell.setting.shots == 2)
+    for held, draws in zip(plan.items(cell), DRAWS, strict=True):
+        assert [each.id for each in plan.exemplars_of(cell, held)] == [f"quiz-dev-{place}" for place in draws]
+    assert len(plan.exemplars(cell)) == 4
+
+
+def test_what_is_said_before_an_item_is_said_under_a_scaffold_too(write: Write) -> None:
+    content = task("Answer these.\n\n")
+    content["settings"] |= {"method": "extract"}
+    harness = (
+        'harness = { chat_template = true, exemplars_as = "turns", shots = 2, options = "lettered", '
+        'scaffold = { kind = "critic" } }'
+    )
+    plan = Plan(compile_spec(write(content, "", harness, "quiz.shots-2")).study)
+    (cell,) = plan.cells()
+    asked = next(iter(plan.samples(cell))).requests[0].prompt.messages
+    assert [role for role, _ in asked] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert asked[0][1].startswith("Answer these.") and asked[2][1] == "four"
 
 
 def test_an_item_that_cannot_be_asked_is_said(write: Write) -> None:
     content = task()
-    content["items"][2]["options"] = ["alone"]
+    content["items"][2] |= {"options": ["alone"], "gold": [0]}
     with pytest.raises(GridcError) as raised:
         compile_spec(write(content))
     assert [each.code for each in raised.value.diagnostics] == ["GC347"]
@@ -227,7 +307,7 @@ def test_a_task_whose_package_is_not_here_says_how_to_install_it(
     with pytest.raises(GridcError) as raised:
         compile_spec(spec)
     (found,) = raised.value.diagnostics
-    assert (found.code, found.help) == ("GC347", 'pip install "gridc[lm-eval]"')
+    assert (found.code, found.help) == ("GC347", "pip install 'gridc[lm-eval]'")
 
 
 def test_a_task_file_is_stamped_by_content(write: Write) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
 from pydantic import ValidationError
 
@@ -19,6 +19,7 @@ from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid.configurations import T, effect_tables, with_effects
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
 from gridc.files import is_there
+from gridc.schema.base import PLUGIN
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.effects import BenchmarkEffects
 from gridc.schema.items import Exemplars
@@ -57,7 +58,9 @@ class TaskRequest:
 
     def path(self, folder: Path) -> Path:
         """Where its task file lies, beside a spec in this folder."""
-        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", re.sub(r"\.ya?ml$", "", self.name))
+        stem = quote(re.sub(r"\.ya?ml$", "", self.name), safe="")
+        if self.loader.startswith(PLUGIN):
+            stem = f"{self.loader.removeprefix(PLUGIN)}.{stem}"
         stated = [*(["own"] if self.own and self.shots else []), *map(str, self.shots)]
         shots = f".shots-{'-'.join(stated)}" if stated else ""
         seed = "" if self.seed == SEED else f".seed-{self.seed}"
@@ -121,8 +124,9 @@ def read_task(path: Path, name: str) -> StoredTask:
         return _read(path, (found.st_size, found.st_mtime_ns), name)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the document"
-        raise ValueError(f"`{place}`: {first['msg']}") from None
+        place = ".".join(map(str, first["loc"]))
+        said = first["msg"].removeprefix("Value error, ")
+        raise ValueError(f"`{place}`: {said}" if place else said) from None
 
 
 def with_tasks(spec: Spec, source: Source) -> tuple[Spec, dict[str, StoredTask]]:
@@ -139,21 +143,47 @@ def with_tasks(spec: Spec, source: Source) -> tuple[Spec, dict[str, StoredTask]]
         here: KeyPath = ("benchmark", number, "source")
         path = requests[benchmark.id].path(folder)
         name = path.relative_to(folder).as_posix()
+        if not path.resolve().is_relative_to(folder.resolve()):
+            message = f"`{name}` leads outside the spec's folder"
+            wrong.append(
+                source.diagnose("GC308", here, message, "remove the link, and `gridc plan` makes it")
+            )
+            continue
         if not is_there(path, Path.is_file):
             message = f"the task file of `{benchmark.source}` is not here ({name})"
             help = "`gridc plan` makes it where the task's package is installed"
             wrong.append(source.diagnose("GC347", here, message, help))
             continue
         try:
-            tasks[benchmark.id] = read_task(path, name)
-            written.append(_with_task(spec, benchmark, tasks[benchmark.id].task))
+            stored = tasks[benchmark.id] = read_task(path, name)
+            written.append(_with_task(spec, benchmark, stored.task))
+            problem = _misfit(requests[benchmark.id], stored, folder)
         except ValueError as error:
-            help = "delete it, and `gridc plan` makes it again"
-            wrong.append(source.diagnose("GC347", here, f"{name} is no task file: {error}", help))
+            problem = f"{name} cannot be used: {error}"
+        if problem is not None:
+            help = "delete it, and `gridc plan` makes it again where the task's package is installed"
+            wrong.append(source.diagnose("GC347", here, problem, help))
     if wrong:
         raise SpecError(wrong)
     spec = spec.model_copy(update={"benchmark": tuple(written)})
     return _with_choices(spec, source, {name: stored.task for name, stored in tasks.items()}), tasks
+
+
+def _misfit(request: TaskRequest, stored: StoredTask, folder: Path) -> str | None:
+    """What makes a task file another one than the study asks for."""
+    task = stored.task
+    if task.task != request.name:
+        return f"{stored.name} is of the task `{task.task}`, and not of `{request.name}`"
+    if task.seed != request.seed:
+        return f"{stored.name} was made with seed {task.seed}, and not {request.seed}"
+    if missing := [shots for shots in request.shots if shots not in task.shots]:
+        return f"{stored.name} was not made for {missing[0]} exemplars"
+    for name, digest in task.files.items() if request.beside else ():
+        file = folder / name
+        inside = file.resolve().is_relative_to(folder.resolve())
+        if inside and is_there(file, Path.is_file) and digest_bytes(file.read_bytes()) != digest:
+            return f"{name} has changed since {stored.name} was made of it"
+    return None
 
 
 def _with_choices(spec: Spec, source: Source, tasks: Mapping[str, TaskFile]) -> Spec:
@@ -166,7 +196,7 @@ def _with_choices(spec: Spec, source: Source, tasks: Mapping[str, TaskFile]) -> 
             return table
         here = (*where, "measurand")
         about = {table.id: tasks[table.id]} if isinstance(table, Benchmark) and table.id in tasks else tasks
-        known: dict[str, list[dict[str, Any]]] = {}
+        known: dict[str, list[BenchmarkEffects]] = {}
         for task in about.values():
             for choice in task.choices.values():
                 for name, effects in choice.items():
@@ -178,11 +208,10 @@ def _with_choices(spec: Spec, source: Source, tasks: Mapping[str, TaskFile]) -> 
             wrong.append(source.diagnose("GC202", here, f"no task here scores by `{name}`", help))
             return table
         if any(effects != meant[0] for effects in meant):
-            help = "exclude one of the benchmarks, or write the effects out"
+            help = "ask each task in a study of its own, or write out effects that are to hold for both"
             wrong.append(source.diagnose("GC316", here, f"two tasks mean different things by `{name}`", help))
             return table
-        chosen = BenchmarkEffects.model_validate(meant[0])
-        update = {key: getattr(chosen, key) for key in meant[0]}
+        update = {key: getattr(meant[0], key) for key in meant[0].model_fields_set}
         return table.model_copy(update={**update, "measurand": None})
 
     spec = with_effects(spec, written)
@@ -192,11 +221,10 @@ def _with_choices(spec: Spec, source: Source, tasks: Mapping[str, TaskFile]) -> 
 
 
 def _with_task(spec: Spec, benchmark: Benchmark, task: TaskFile) -> Benchmark:
-    """A benchmark with the effects of its task, where it states none itself. Raises `ValueError`."""
-    effects = BenchmarkEffects.model_validate(task.settings)
+    """A benchmark with the effects of its task, where it states none itself."""
     stated: dict[str, object] = {
-        key: getattr(effects, key)
-        for key in task.settings
+        key: getattr(task.settings, key)
+        for key in task.settings.model_fields_set
         if getattr(benchmark, key) is None
         and not (key in _HARNESS_FIRST and getattr(spec.harness, key) is not None)
     }
@@ -204,4 +232,6 @@ def _with_task(spec: Spec, benchmark: Benchmark, task: TaskFile) -> Benchmark:
         stated["chat_template"] = False  # as packages of tasks do unless they are told otherwise
     if benchmark.exemplars is None and task.exemplars:
         stated["exemplars"] = Exemplars(pool="task", seed=task.seed)
-    return benchmark.model_copy(update={**stated, "direction": task.direction})
+    if "direction" not in benchmark.model_fields_set:
+        stated["direction"] = task.direction
+    return benchmark.model_copy(update=stated)

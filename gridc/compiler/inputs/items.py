@@ -157,11 +157,16 @@ class Items:
 
     def drawn(self, item: str, shots: int) -> tuple[int, ...]:
         """The places of the exemplars that an item shows, among those that are `shown`."""
-        return self.draws[shots][item] if shots and self.draws else tuple(range(shots))
+        return self.draws[shots][item] if shots and self.draws else self._first(shots)
 
     def seen(self, shots: int) -> frozenset[int]:
         """The places of all exemplars that some item shows."""
+        if not self.draws:
+            return frozenset(self._first(shots))
         return frozenset(place for item in self.sampled for place in self.drawn(item.id, shots))
+
+    def _first(self, shots: int) -> tuple[int, ...]:
+        return tuple(range(min(shots, len(self.exemplars))))
 
     def _worded(self, items: Sequence[Item], variant: str | None) -> Sequence[Item]:
         return items if variant is None else [self.variants[variant].items[item.id] for item in items]

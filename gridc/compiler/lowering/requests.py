@@ -200,8 +200,14 @@ class Asker:
         """One item of the cell (`items`), replicate by replicate. No other item's prompt is rendered."""
         yield from self._of(cell, item, self._prompt(*_rendered(cell), item), self._requests(cell))
 
+    def exemplars_of(self, cell: Cell, item: Item) -> tuple[Item, ...]:
+        """The items that an item's prompt shows with their answers, in order."""
+        setting, here = cell.setting, self.study.items[cell.benchmark]
+        shown = here.shown(setting.option_order, setting.variant)
+        return tuple(shown[place] for place in here.drawn(item.id, setting.shots))
+
     def exemplars(self, cell: Cell) -> tuple[Item, ...]:
-        """The items that a cell's prompts show with their answers, in order."""
+        """The items that some prompt of a cell shows with their answers, in the order of the study's."""
         setting, here = cell.setting, self.study.items[cell.benchmark]
         shown = here.shown(setting.option_order, setting.variant)
         return tuple(shown[place] for place in sorted(here.seen(setting.shots)))
@@ -230,7 +236,7 @@ class Asker:
         options, system = options_apart(item, setting.options, setting.look), setting.system or None
         task = Task(
             cell.benchmark, prompt.messages[-1][1], options, system, setting.system_turn,
-            item.messages, item.turns, _scripted(item),
+            self._before(*_rendered(cell), item), item.turns, _scripted(item),
         )  # fmt: skip
         scaffold = self._worded(cell, scaffold, item)
         drawn = self._generation(cell)
@@ -313,9 +319,7 @@ class Asker:
 
     def _prompt(self, benchmark: str, shown: Setting, item: Item) -> Prompt:
         try:
-            before = (*item.messages, *self._turns(benchmark, shown, item))
-            if item.preamble and shown.chat_template:
-                before = (("system", item.preamble), *before)
+            before = self._before(benchmark, shown, item)
             opening, *shorter = (
                 Task(benchmark, text, "", shown.system, shown.system_turn, before).opening()
                 for text in self._texts(benchmark, shown, item)
@@ -369,12 +373,14 @@ class Asker:
         exemplars, places = here.shown(shown.option_order, shown.variant), sorted(here.seen(shown.shots))
         return places, [exemplars[place] for place in places]
 
-    def _turns(self, benchmark: str, shown: Setting, item: Item) -> Messages:
-        """The exemplars of an item, where they are turns of a chat."""
-        if not shown.in_turns:
-            return ()
-        turns = self._drawn(self._turns_of(benchmark, shown), benchmark, shown, item)
-        return tuple(message for turn in turns for message in turn)
+    def _before(self, benchmark: str, shown: Setting, item: Item) -> Messages:
+        """What is said before an item: its preamble in a chat, its own messages, and exemplars that are
+        turns."""
+        preamble = (("system", item.preamble),) if item.preamble and shown.chat_template else ()
+        turns = (
+            self._drawn(self._turns_of(benchmark, shown), benchmark, shown, item) if shown.in_turns else ()
+        )
+        return (*preamble, *item.messages, *(message for turn in turns for message in turn))
 
     def _drawn(self, shown_as: Mapping[int, T], benchmark: str, shown: Setting, item: Item) -> list[T]:
         places = self.study.items[benchmark].drawn(item.id, shown.shots)

@@ -19,29 +19,35 @@ from gridc.schema.spec import Benchmark
 
 @dataclass(frozen=True, slots=True)
 class PromptProof:
-    """How many prompts of a benchmark are its package's, of how many in the configurations that ask as the
-    package does. `first` names an item whose prompt is another. `others` counts the configurations that ask
-    otherwise, because the study says so, or in a form of which the task file has no digest."""
+    """How many prompts of a benchmark are its package's, of how many in the `configurations` that ask as the
+    package does, by the digests of a task `file`. `first` names an item whose prompt is another. `others`
+    counts the configurations that ask otherwise, because the study says so, and `unknown` those in a form of
+    which the file has no digest."""
 
     benchmark: str
     package: str
+    file: str
     equal: int
     compared: int
     configurations: int
     others: int
+    unknown: int
     first: str | None = None
 
     def __str__(self) -> str:
-        """`512 of 512 prompts are lm_eval 0.4.13's to the byte, in 2 configurations`."""
-        if not self.compared:
-            return f"no configuration asks as {self.package} does, so no prompt could be compared with it"
-        where = counted(self.configurations, "configuration")
-        text = f"{self.equal:,} of {self.compared:,} prompts are {self.package}'s to the byte, in {where}"
+        """`6 of 6 prompts are lm_eval 0.4.13's to the byte, as tasks/x.json has them, in ...`."""
+        text = f"no prompt can be compared with those that {self.file} has of {self.package}"
+        if self.compared:
+            where = counted(self.configurations, "configuration")
+            whose = f"{self.package}'s to the byte, as {self.file} has them"
+            text = f"{self.equal:,} of {self.compared:,} prompts are {whose}, in {where}"
         if self.first is not None:
             text += f" (another is that of {self.first})"
         if self.others:
             verb = "asks" if self.others == 1 else "ask"
             text += f"; {counted(self.others, 'configuration')} {verb} otherwise, as the study says"
+        if self.unknown:
+            text += f"; of {counted(self.unknown, 'configuration')} the file has no prompts"
         return text
 
 
@@ -51,26 +57,42 @@ def prompt_proofs(plan: Plan) -> Iterator[PromptProof]:
         here = plan.study.items.get(benchmark.id)
         if here is None or not here.source.prompts:
             continue
-        asked: dict[Setting, list[Cell]] = {}
+        alike: dict[tuple[object, ...], list[Cell]] = {}
         for cell in cells_of(plan.study.spec):
             if cell.benchmark == benchmark.id:
-                asked.setdefault(cell.setting.asked, []).append(cell)
-        compared, equal, own, others, first = 0, 0, 0, 0, None
-        for cells in asked.values():
-            configurations = len({tuple(cell.levels.values()) for cell in cells})
+                alike.setdefault(_sending(cell.setting), []).append(cell)
+        own, others, unknown = set[Levels](), set[Levels](), set[Levels]()
+        compared, equal, first = 0, 0, None
+        for cells in alike.values():
+            configurations = {tuple(cell.levels.values()) for cell in cells}
             known = {item: forms.get(_form(cells[0].setting)) for item, forms in here.source.prompts.items()}
             same = {
                 sample.item.id: digest_bytes(canonical(_sent(sample))) == known[sample.item.id]
                 for sample in plan.samples(cells[0])
                 if not sample.replicate and known[sample.item.id] is not None
             }
-            if not same or not (all(same.values()) or _asks_as_stated(cells[0].setting, benchmark)):
-                others += configurations
-                continue
-            own, compared, equal = own + configurations, compared + len(same), equal + sum(same.values())
-            first = first or next((item for item, is_equal in same.items() if not is_equal), None)
-        package = str(here.source.task["package"])
-        yield PromptProof(benchmark.id, package, equal, compared, own, others, first)
+            stated = _asks_as_stated(cells[0].setting, benchmark)
+            if not same:
+                (unknown if stated else others).update(configurations)
+            elif not stated and not all(same.values()):
+                others.update(configurations)
+            else:
+                own |= configurations
+                compared, equal = compared + len(same), equal + sum(same.values())
+                first = first or next((item for item, is_equal in same.items() if not is_equal), None)
+        package, (file, *_) = str(here.source.task["package"]), here.source.files
+        yield PromptProof(
+            benchmark.id, package, file, equal, compared, len(own), len(others), len(unknown), first
+        )
+
+
+Levels = tuple[str, ...]
+
+
+def _sending(setting: Setting) -> tuple[object, ...]:
+    """Equal for settings that send the same texts."""
+    ranked = (setting.ranked_candidates, setting.continuation_delimiter) if setting.ranks else ()
+    return setting.shown, ranked
 
 
 def _form(setting: Setting) -> str:

@@ -7,16 +7,18 @@ every file that it is made of.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from gridc.compiler.frontend.expansion import expanded
 from gridc.compiler.frontend.plugins import PluginError, find_plugin
 from gridc.compiler.frontend.read import CheckedSpec, asked_tasks, read_spec
 from gridc.compiler.frontend.source import Source, read
-from gridc.compiler.frontend.tasks import TaskCode, TaskRequest
+from gridc.compiler.frontend.tasks import StoredTask, TaskCode, TaskRequest
+from gridc.compiler.inputs.task_index import INSTALL, PACKAGE
 from gridc.compiler.preflight.consent import consents_given
 from gridc.confined import CACHES, ChildEndedError, Confined
 from gridc.diagnostics.errors import Diagnostic, SpecError, UsageError
@@ -24,6 +26,7 @@ from gridc.files import is_there, write_atomic
 from gridc.launch import NETWORK, run, with_path
 from gridc.schema.base import PLUGIN
 from gridc.schema.canonical import digest
+from gridc.schema.tasks import TaskFile
 
 SECONDS = 3600.0
 """CPU time in which a task has to be rendered. Groups of 15,000 questions take minutes."""
@@ -31,7 +34,7 @@ PART = 2**23
 """Characters of a task file that one message of a child holds."""
 
 LOADERS: Mapping[str, tuple[str, str, str]] = {
-    "lm-eval": ("gridc.adapters.tasks.lm_eval:Loader", "lm_eval", 'pip install "gridc[lm-eval]"'),
+    "lm-eval": ("gridc.adapters.tasks.lm_eval:Loader", PACKAGE, INSTALL),
 }
 """By the `loader` of the language: the class that renders, the package it needs, and what installs that."""
 
@@ -55,9 +58,11 @@ def make_task_files(path: Path, online: bool = False) -> None:
         for benchmark, request in asked_tasks(path).items()
         if not is_there(request.path(folder), Path.is_file)
     }
-    source = read(path) if missing else None
+    source = expanded(read(path)) if missing else None
     for target, (benchmark, request) in missing.items():
         try:
+            if not target.resolve().is_relative_to(folder.resolve()):
+                continue  # reading it says so
             text = rendered(request, folder, online)
             target.parent.mkdir(exist_ok=True)
             write_atomic(target, text)
@@ -74,6 +79,41 @@ def make_task_files(path: Path, online: bool = False) -> None:
         raise SpecError(wrong)
 
 
+def rendered_again(path: Path, tasks: Mapping[str, StoredTask]) -> Iterator[str]:
+    """Whether each task file of a spec is what its package renders here, a sentence each: also that it could
+    not be tried, and why. Raises `SpecError` (GC347) where the version that made a file renders another."""
+    for benchmark, request in asked_tasks(path).items():
+        stored = tasks[benchmark]
+        try:
+            found = TaskFile.model_validate_json(rendered(request, path.parent))
+        except (_NotAllowed, _Unavailable) as error:
+            yield f"{benchmark}: {stored.name} was not rendered again here ({error})"
+            continue
+        difference = _difference(stored.task, found)
+        maker, here = (f"{task.package} {task.version}" for task in (stored.task, found))
+        if difference is None:
+            yield f"{benchmark}: {stored.name} is what {here} renders here"
+        elif maker != here:
+            yield f"{benchmark}: {stored.name} is of {maker}, and {here} renders {difference} otherwise"
+        else:
+            message = f"{stored.name} is not what {here} renders here: {difference} differs"
+            help = "the file or its data were changed: delete it, and `gridc plan` makes it again"
+            raise SpecError([_diagnosed(expanded(read(path)), benchmark, _Unavailable(message, help))])
+
+
+def _difference(one: TaskFile, two: TaskFile) -> str | None:
+    """The first part in which two task files differ, but for the version of their package."""
+    for key in TaskFile.model_fields:
+        pair = getattr(one, key), getattr(two, key)
+        if key == "version" or pair[0] == pair[1]:
+            continue
+        if key in ("items", "exemplars"):
+            others = (a.id for a, b in zip(*pair, strict=False) if a != b)
+            return f"`{next(others, f'the number of {key}')}`"
+        return f"`{key}`"
+    return None
+
+
 class _Unavailable(Exception):
     """A task that cannot be rendered here; `help` is the way out."""
 
@@ -87,7 +127,7 @@ class _NotAllowed(Exception):
 
     def __init__(self, code: TaskCode) -> None:
         self.code = code
-        super().__init__(str(code))
+        super().__init__(f"nobody has consented to run {', '.join(code.names)}")
 
 
 def _diagnosed(source: Source | None, benchmark: str, error: _Unavailable) -> Diagnostic:

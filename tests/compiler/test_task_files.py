@@ -299,6 +299,15 @@ def test_an_item_that_cannot_be_asked_is_said(write: Write) -> None:
     assert "item quiz-2: 1 options" in raised.value.diagnostics[0].message
 
 
+def test_exemplars_that_are_turns_are_not_dropped(write: Write) -> None:
+    harness = 'harness = { chat_template = true, exemplars_as = "turns", overflow = "drop_exemplars" }'
+    with pytest.raises(GridcError) as raised:
+        compile_spec(write(task(), SHOTS, harness, "quiz.shots-0-2"))
+    (found,) = raised.value.diagnostics
+    assert (found.code, found.help) == ("GC105", 'overflow = "error" here, or exemplars_as = "text"')
+    compile_spec(write(task(), SHOTS, harness.replace("turns", "text"), "quiz.shots-0-2"))
+
+
 def test_a_task_whose_package_is_not_here_says_how_to_install_it(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:

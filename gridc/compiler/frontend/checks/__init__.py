@@ -50,7 +50,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         conduct.items_asked_whole,
         inference.sides,
     ),
-    (envelope.distinct_configurations, conduct.texts_to_read),
+    (envelope.distinct_configurations, conduct.texts_to_read, conduct.exemplars_dropped),
 )
 
 

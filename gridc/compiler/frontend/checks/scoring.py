@@ -510,6 +510,20 @@ def items_asked_whole(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 yield source.diagnose("GC105", path, message, help, at_key=True)
 
 
+def exemplars_dropped(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Exemplars that are turns of a chat are asked in full."""
+    reported: set[KeyPath] = set()
+    turned = any(getattr(table.table, "exemplars_as", None) for table in effect_tables(spec))
+    for cell in cells_of(spec) if turned else ():
+        place = {**cell.levels, "benchmark": cell.benchmark, "model": cell.model}
+        path = stated_at(spec, "overflow", place)
+        if cell.setting.in_turns and cell.setting.overflow == "drop_exemplars" and path not in reported:
+            reported.add(path or ())
+            message = "exemplars that are turns of a chat cannot be dropped one by one"
+            help = 'overflow = "error" here, or exemplars_as = "text"'
+            yield source.diagnose("GC105", path or ("harness",), message, help)
+
+
 def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Under a scaffold the answer is read from a text, and prompts are asked whole."""
     reported: set[KeyPath] = set()

@@ -334,9 +334,7 @@ def _draft_of_tasks(
     """The draft of a study of tasks. Raises `UsageError` for `others` beside them, which are asked with
     prompts that a task does not have, and where something is `stated` about columns or scoring."""
     problems = [
-        Diagnostic(
-            "GC000", f"`{other}` is no task, and a first study is of tasks or of benchmarks", help=SPLIT
-        )
+        Diagnostic("GC000", f"`{other}` is not a task, and a first study has tasks alone or none", help=SPLIT)
         for other in others
     ]
     if stated:

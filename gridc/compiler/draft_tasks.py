@@ -45,7 +45,9 @@ def named_tasks(given: tuple[str, ...]) -> tuple[DraftTask, ...]:
         except UsageError as error:
             way = f"--benchmark {name} takes a task file" if name.endswith(FILE_ENDS) else None
             unknown += (
-                error.diagnostics if way is None else [Diagnostic("GC000", f"`{name}` is no name", help=way)]
+                error.diagnostics
+                if way is None
+                else [Diagnostic("GC000", f"`{name}` is a file, and not the name of a task", help=way)]
             )
     if unknown:
         raise UsageError(unknown)

@@ -99,7 +99,7 @@ def test_a_task_file_beside_the_spec_is_a_benchmark(tmp_path: Path) -> None:
         (["--task", "facts_", "--task", "qqq"], ["there is `facts_tasks`, `facts_iron`", "`qqq`"]),
         (["--task", "own.yaml"], ["--benchmark own.yaml takes a task file"]),
         (["--benchmark", "plain.yaml"], ["`plain.yaml` has no `task` and no `group` at its top level"]),
-        (["--task", "sums", "--benchmark", "builtin:pocket_bbq.jsonl"], ["is of tasks or of benchmarks"]),
+        (["--task", "sums", "--benchmark", "builtin:pocket_bbq.jsonl"], ["has tasks alone or none"]),
         (["--task", "sums", "--match", "exact"], ["cannot be stated", "leave these options out"]),
         (["--task", "sums", "--leave-out"], ["cannot be stated"]),
         (["--task", "sums", "--title", " "], ["cannot be written as text"]),

@@ -6,13 +6,15 @@ and renders the tasks. Everything else runs where lm_eval is not installed.
 
 import json
 import os
+import re
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from transformers import AutoTokenizer
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.lookup import BUILTIN_MODELS
@@ -73,21 +75,27 @@ def test_there_are_enough_of_them() -> None:
 
 def test_rankings_are_those_of_the_harness(folder: Path) -> None:
     ours = study(folder, "ranked", RANKED, SHOTS)
+    prompts = asked(folder / "ranked.toml")
     for shots in (0, 2):
         theirs = harness(folder, RANKED, f"ranked{shots}", "--num_fewshot", str(shots))
         assert theirs["acc"] == picked(ours, f"shots={shots}")
+        assert logged(folder / f"ranked{shots}") == picked(prompts, f"shots={shots}")
 
 
 def test_several_options_can_be_right(folder: Path) -> None:
     ours = study(folder, "several", SEVERAL, "")
+    found = checked(folder / "several.toml")
+    assert found == ["several_right: tasks/several_right.json is what lm_eval 0.4.13"]
     assert harness(folder, SEVERAL, "several")["acc"] == picked(ours, "")
     assert 0 < sum(ours.values()) < len(ours)
 
 
 def test_normalised_rankings_are_those_of_the_harness(folder: Path) -> None:
     ours = study(folder, "normed", NORMED, SHOTS + METRICS)
+    prompts = asked(folder / "normed.toml")
     for shots in (0, 2):
         theirs = harness(folder, NORMED, f"normed{shots}", "--num_fewshot", str(shots))
+        assert logged(folder / f"normed{shots}") == picked(prompts, f"shots={shots},metric=task-acc")
         for metric in ("acc", "acc_norm"):
             assert theirs[metric] == picked(ours, f"shots={shots},metric=task-{metric}"), metric
 
@@ -95,6 +103,7 @@ def test_normalised_rankings_are_those_of_the_harness(folder: Path) -> None:
 def test_written_answers_are_read_as_the_harness_reads_them(folder: Path) -> None:
     theirs = harness(folder, WRITTEN, "written")
     ours = study(folder, "written", WRITTEN, "")
+    assert logged(folder / "written") == picked(asked(folder / "written.toml"), "")
     assert theirs["exact_match"] == picked(ours, "")
     by_filter = study(folder, "filters", ["gsm8k"], FILTERS)
     for name in ("strict-match", "flexible-extract"):
@@ -125,9 +134,9 @@ def test_a_study_of_twelve_lines_verifies_where_the_package_is_not(folder: Path)
     spec = folder / "brief.toml"
     spec.write_text(BRIEF, "utf-8")
     planned = rendered(spec, asked_for(rendered(spec, "")))
-    assert "20 of 20 prompts are lm_eval 0.4.13's to the byte, in 2 configurations; 2 configurations ask" in (
-        " ".join(planned.stdout.split())
-    ), planned.stderr
+    said = " ".join(planned.stdout.split())
+    equal = "20 of 20 prompts are lm_eval 0.4.13's to the byte, as tasks/arc_easy.shots-0-2.json has them"
+    assert f"{equal}, in 2 configurations; 2 configurations ask otherwise" in said, planned.stderr
     for arguments in (["run", spec.name], ["report", spec.name], ["verify", spec.name]):
         done = command(*arguments, cwd=folder)
         assert done.returncode == 0, done.stderr
@@ -149,6 +158,7 @@ def test_a_chat_is_asked_as_the_harness_asks_it(folder: Path) -> None:
         folder, CHAT, "chat", "--num_fewshot", "2", "--apply_chat_template", "--system_instruction", said
     )
     assert {**theirs["acc"], **theirs["exact_match"]} == picked(ours, "")
+    assert logged(folder / "chat") == picked(asked(folder / "chat.toml"), "")
 
 
 def test_a_group_is_one_benchmark_with_both_means(folder: Path) -> None:
@@ -156,7 +166,9 @@ def test_a_group_is_one_benchmark_with_both_means(folder: Path) -> None:
     ours = study(folder, "grouped", ["group"], statistic)
     theirs = harness(folder, ["group"], "grouped")
     assert len(ours) == 3 * ROWS
-    assert sum(ours.values()) == sum(theirs["acc"].values())
+    members = {f"{name}-{number}".removeprefix("samples_"): score
+               for (name, _, number), score in theirs["acc"].items()}  # fmt: skip
+    assert members == {item: score for (_, _, item), score in ours.items()}
     (results,) = (folder / "grouped").rglob("results_*.json")
     printed = json.loads(results.read_text("utf-8"))["groups"]["local_group"]["acc,none"]
     made = command("report", "grouped.toml", "--json", cwd=folder)
@@ -172,7 +184,9 @@ def study(folder: Path, id: str, names: Sequence[str], axes: str, harness: str =
     listed = ", ".join(json.dumps(name) for name in names)
     spec = folder / f"{id}.toml"
     spec.write_text(SPEC.format(id=id, model=MODEL, harness=harness, names=listed, axes=axes), "utf-8")
-    made = rendered(spec, asked_for(rendered(spec, "")))
+    pairs = asked_for(rendered(spec, ""))
+    (folder / "allowed").write_text(pairs, "utf-8")
+    made = rendered(spec, pairs)
     assert made.returncode == 0, made.stderr
     ran = command("run", spec.name, "--json", cwd=folder)
     assert ran.returncode == 0, ran.stderr
@@ -204,8 +218,57 @@ def of_task(item: str) -> str:
     return item.rpartition("-")[2] if item.startswith("local_") else item
 
 
-def picked(scores: Scores, configuration: str) -> Scores:
-    """The scores of one configuration, or of the only one, with nothing in its place."""
+def asked(spec: Path) -> dict[tuple[str, str, str], list[list[str]]]:
+    """What gridc sends for each item: each text with what is ranked behind it, chats by the tokenizer's own
+    template."""
+    tokenizer = AutoTokenizer.from_pretrained(BUILTIN_MODELS / MODEL)
+    plan, sent = Plan(compile_spec(spec).study), dict[tuple[str, str, str], list[list[str]]]()
+    for cell in plan.cells():
+        configuration = ",".join(f"{axis}={level}" for axis, level in cell.levels.items())
+        for sample in plan.samples(cell):
+            rows: list[list[str]] = []
+            for request in sample.requests:
+                messages = [{"role": role, "content": text} for role, text in request.prompt.messages]
+                text = request.prompt.plain
+                if request.prompt.chat_template:
+                    text = str(
+                        tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+                    )
+                behind = request.parameters.get("continuations")
+                rows += [[text]] if behind is None else [[text, each] for each in behind]
+            sent[cell.benchmark, configuration, of_task(sample.item.id)] = rows
+    return sent
+
+
+def logged(out: Path) -> dict[tuple[str, str, str], list[list[str]]]:
+    """What the harness logs that it sent."""
+    sent = {}
+    for path in out.rglob("samples_*.jsonl"):
+        name = path.name.removeprefix("samples_local_").rpartition("_")[0]
+        for document in map(json.loads, path.read_text("utf-8").splitlines()):
+            rows = sorted(document["arguments"].items(), key=lambda each: int(each[0].rpartition("_")[2]))
+            texts = [[text for text in row.values() if isinstance(text, str)] for _, row in rows]
+            sent[name, "", str(document["doc_id"])] = texts
+    return sent
+
+
+def checked(spec: Path) -> list[str]:
+    """What `gridc validate --check` says of task files where the harness is, in its first words."""
+    asking = rendered(spec, "", "validate", "--check")
+    pairs = re.search(r"sha256:[0-9a-f]{64}", (spec.parent / "allowed").read_text("utf-8"))
+    assert asking.returncode == 0 and "was not rendered again here" in asking.stdout, asking.stderr
+    assert pairs is not None
+    said = " ".join(rendered(spec, pairs[0], "validate", "--check").stdout.split())
+    return re.findall(r"\w+: tasks/\S+ is what \w+ [0-9.]+(?= renders here)", said)
+
+
+Kept = TypeVar("Kept")
+
+
+def picked(
+    scores: Mapping[tuple[str, str, str], Kept], configuration: str
+) -> dict[tuple[str, str, str], Kept]:
+    """What is of one configuration, or of the only one, with nothing in its place."""
     return {
         (benchmark, "", number): score
         for (benchmark, varied, number), score in scores.items()
@@ -213,9 +276,9 @@ def picked(scores: Scores, configuration: str) -> Scores:
     }
 
 
-def rendered(spec: Path, allow: str) -> subprocess.CompletedProcess[str]:
+def rendered(spec: Path, allow: str, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "HF_HOME": str(spec.parent / "hf"), "GRIDC_ALLOW": allow}
-    arguments = [str(HARNESS / "bin" / "gridc"), "plan", spec.name]
+    arguments = [str(HARNESS / "bin" / "gridc"), *(words or ("plan",)), spec.name]
     return subprocess.run(
         arguments, env=environment, capture_output=True, text=True, cwd=spec.parent, check=False
     )

@@ -289,7 +289,7 @@ def patterns_compile(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         for path, pattern in _patterns(match) if match is not None else ():
             problem = pattern_problem(pattern)
             if problem is not None:
-                message = f"{pattern!r} is no regular expression: {problem}"
+                message = f"{pattern!r} cannot be read as a regular expression: {problem}"
                 help = "Python's `re` reads it; in TOML a pattern stands best in single quotes"
                 yield source.diagnose("GC104", (*table.path, "match", *path), message, help)
 

@@ -61,7 +61,7 @@ def prompt_proofs(plan: Plan) -> Iterator[PromptProof]:
         for cell in cells_of(plan.study.spec):
             if cell.benchmark == benchmark.id:
                 alike.setdefault(_sending(cell.setting), []).append(cell)
-        own, others, unknown = set[Levels](), set[Levels](), set[Levels]()
+        own, others, unknown = set[LevelNames](), set[LevelNames](), set[LevelNames]()
         compared, equal, first = 0, 0, None
         for cells in alike.values():
             configurations = {tuple(cell.levels.values()) for cell in cells}
@@ -86,7 +86,7 @@ def prompt_proofs(plan: Plan) -> Iterator[PromptProof]:
         )
 
 
-Levels = tuple[str, ...]
+LevelNames = tuple[str, ...]
 
 
 def _sending(setting: Setting) -> tuple[object, ...]:

@@ -79,7 +79,7 @@ drawn-mutants: .venv/installed
 	$(PYTHON) -m venv .venv-lm-eval
 	PIP_CONSTRAINT=constraints.txt .venv-lm-eval/bin/pip install --quiet --disable-pip-version-check torch==2.13.0
 	PIP_CONSTRAINT=constraints.txt .venv-lm-eval/bin/pip install --quiet --disable-pip-version-check \
-		--editable . 'lm-eval[hf]==0.4.13'
+		--editable '.[local]' 'lm-eval[hf]==0.4.13'
 	touch $@
 
 # Graders of other packages, for the test that functions of the recipes score as they do. Their own packages are as

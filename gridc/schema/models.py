@@ -51,7 +51,7 @@ ENGINES: Mapping[str, EngineKind] = {
         schemes=("hf:", "path:", "builtin:", "models:"),
         refuses=("base_url", "server", "omits", "key_env", "price", "batch", "weights"),
         shows_tokens=True,
-        packages=("torch", "transformers", "huggingface_hub", "safetensors"),
+        packages=("torch", "transformers", "accelerate", "bitsandbytes", "huggingface_hub", "safetensors"),
         extra="local",
         also=("local", "transformers", "huggingface", "torch"),
     ),

@@ -195,6 +195,13 @@ def test_each_option_can_have_a_context_of_its_own(write: Write) -> None:
     setting = Setting(prompt=TEMPLATE, method="loglikelihood", ties="first", normalise="char")
     answers = [{"loglikelihoods": [value], "tokens": [2]} for value in (-4.0, -3.0, -2.5)]
     assert score(setting, asked, answers).choice == 2  # -4 / 4, -3 / 3 and -2.5 / 3
+    harness = (
+        'axis = [{ id = "n", values = { normalise = ["unconditional"] }, tier = "core", provenance = "x" }]'
+    )
+    with pytest.raises(GridcError) as raised:
+        list(prompt_proofs(Plan(compile_spec(write(content, "", harness)).study)))
+    (found,) = raised.value.diagnostics
+    assert found.code == "GC313" and found.help == 'normalise = "none", "char" or "byte"'
     assert score(setting, asked, [*answers[:2], {"loglikelihoods": [None], "tokens": [2]}]).choice is None
 
 

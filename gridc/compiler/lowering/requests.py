@@ -283,6 +283,10 @@ class Asker:
 
         def rank(item: Item, prompt: Prompt, replicate: int) -> tuple[Request, ...]:
             ranking = _ranking(setting, item, cell)
+            if item.contexts and twice:
+                message = f"{cell.key} subtracts the likelihood of an option alone, and options of {item.id} "
+                message += "differ in what stands before them"
+                raise SpecError([Diagnostic("GC313", message, help='normalise = "none", "char" or "byte"')])
             if item.contexts:
                 worded = (replace(item, query=context) for context in item.contexts)
                 prompts = tuple(self._prompt(*_rendered(cell), one) for one in worded)

@@ -1,4 +1,4 @@
-"""What runs in child processes, and imports little: scoring functions, and a counter of tokens.
+"""What runs in child processes, and imports little: scoring functions, task loaders, a counter of tokens.
 
 The child of a scoring function gets the text of the function's file, an item and a response as JSON, and
 returns what the function returns. It reaches nothing of gridc's own except by importing it.
@@ -106,6 +106,24 @@ def _number(value: Any, name: str = "") -> float:
             f"gives {value!r} as `{name}`, which is not a number (unreadable: None for all of it)"
         )
     raise ValueError(f"gives {value!r}, which is not a label, number, table of numbers or None")
+
+
+class TaskHost:
+    """A task loader of a package, by the module and the name of its class. It is imported here, so that no
+    code of it runs in the process that begins children."""
+
+    def __init__(self) -> None:
+        self._loader: Any = None
+
+    def load(self, module: str, name: str) -> None:
+        """Take the class that renders tasks."""
+        import importlib
+
+        self._loader = getattr(importlib.import_module(module), name)()
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """What a method of the loader gives."""
+        return getattr(self._loader, method)(*arguments)
 
 
 class TokenCounter:

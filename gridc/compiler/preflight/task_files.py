@@ -37,6 +37,7 @@ LOADERS: Mapping[str, tuple[str, str, str]] = {
     "lm-eval": ("gridc.adapters.tasks.lm_eval:Loader", PACKAGE, INSTALL),
 }
 """By the `loader` of the language: the class that renders, the package it needs, and what installs that."""
+HOST = "gridc.compiler.inputs.children:TaskHost"
 
 
 def read_with_tasks(
@@ -143,19 +144,28 @@ def rendered(request: TaskRequest, folder: Path, online: bool = False) -> str:
     if online and not request.beside:
         _fetch(request, folder)
     try:
-        with closing(Confined(_target(request.loader), offline=True)) as child:
+        with closing(_begun(request.loader)) as child:
             if request.beside:
                 _require_consent(child, request, folder)
             own = request.own or not request.shots
             asked = [*([None] if own else []), *request.shots]
-            length = child.ask(
-                "read", request.name, str(folder.resolve()), {}, asked, request.seed, seconds=SECONDS
-            )
-            return "".join(child.ask("part", start, PART) for start in range(0, length, PART)) + "\n"
+            where = str(folder.resolve())
+            told: tuple[Any, ...] = (request.name, where, {}, asked, request.seed)
+            length = child.ask("call", "read", *told, seconds=SECONDS)
+            parts = (child.ask("call", "part", start, PART) for start in range(0, length, PART))
+            return "".join(parts) + "\n"
     except ChildEndedError as error:
         raise _Unavailable(f"`{request.reference}` {error}", "report the task, with its name") from None
     except ValueError as error:
         raise _Unavailable(f"`{request.reference}`: {error}", _way_out(request, str(error))) from None
+
+
+def _begun(loader: str) -> Confined:
+    """A child in which tasks are rendered. Raises `_Unavailable`, and as `Confined` does."""
+    module, _, name = _target(loader).partition(":")
+    child = Confined(HOST, offline=True)
+    child.ask("load", module, name, seconds=SECONDS)
+    return child
 
 
 def _target(loader: str) -> str:
@@ -174,7 +184,7 @@ def _target(loader: str) -> str:
 
 def _require_consent(child: Confined, request: TaskRequest, folder: Path) -> None:
     """Raise `_NotAllowed` where a task that lies beside the spec may not run."""
-    files = child.ask("files", request.name, str(folder.resolve()))
+    files = child.ask("call", "files", request.name, str(folder.resolve()))
     code = TaskCode(tuple(files["code"]), digest(files["files"]))
     if code.pair not in consents_given([code], folder):
         raise _NotAllowed(code)
@@ -187,10 +197,10 @@ def _fetch(request: TaskRequest, folder: Path) -> None:
     """Have the hub's data of a task in the cache. Nothing of the task runs: its files say what they are, and
     `datasets` runs no code of theirs. What is not fetched is missed when the task is rendered."""
     with (
-        closing(Confined(_target(request.loader), offline=True)) as child,
+        closing(_begun(request.loader)) as child,
         suppress(ChildEndedError, ValueError),
     ):
-        wanted = child.ask("dataset", request.name, str(folder.resolve()), seconds=SECONDS)
+        wanted = child.ask("call", "dataset", request.name, str(folder.resolve()), seconds=SECONDS)
         if wanted := [_arguments(each) for each in wanted if "/" in (each["path"] or "")]:
             run(with_path(_FETCH, json.dumps(wanted)), needs=(*NETWORK, *CACHES))
 

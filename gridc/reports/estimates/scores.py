@@ -10,7 +10,7 @@ from gridc.reports.findings.answers import ANSWER_SHIFTS, TEXT_LIKELIHOODS
 from gridc.reports.findings.changes import ScoreDifference, sensitivities
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, at_margin, pairs_words
-from gridc.reports.findings.summaries import SUMMARIES, formula_of
+from gridc.reports.findings.summaries import SUMMARIES
 from gridc.reports.quantities import (
     INDEPENDENT,
     QUANTITIES,
@@ -86,14 +86,12 @@ def rate_estimates(findings: Findings) -> Iterator[EstimateRow]:
 @ESTIMATES.add("statistics", 14)
 def statistic_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every statistic of the spec, of each model under each configuration."""
-    stated = {statistic.id: statistic for statistic in findings.plan.study.spec.statistic or ()}
     for summary in findings[SUMMARIES]:
-        formula = formula_of(stated[summary.id])
         for model, values in summary.values.items():
             for configuration, found in values.items():
                 where = f"under {configuration}, on {', '.join(summary.benchmarks)}"
                 none = "no interval: " if found.interval is None and found.note else ""
-                said = (formula, found.of_answers, f"{none}{found.note}")
+                said = (summary.formula, found.of_answers, f"{none}{found.note}")
                 yield estimate(
                     summary.kind,
                     id=f"statistic/{summary.id}/{model}/{configuration}",

@@ -73,7 +73,8 @@ FEW = "few units"
 @dataclass(frozen=True, slots=True)
 class StatedStatistic:
     """A statistic that the spec states, by model and configuration; of axes whose levels are taken together a
-    configuration names the others. `anchor` is the one that the study's anchor selects."""
+    configuration names the others. `anchor` is the one that the study's anchor selects, and `by` what a mean
+    of means is over."""
 
     id: str
     kind: StatisticKind
@@ -81,6 +82,12 @@ class StatedStatistic:
     benchmarks: tuple[str, ...]
     anchor: str
     values: Mapping[str, Mapping[str, SummaryValue]]
+    by: str | None = None
+
+    @property
+    def formula(self) -> str:
+        """How it is computed, in words."""
+        return _formula(self.kind, self.by)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,9 +294,8 @@ BY_CATEGORY = "mean over the benchmark's categories of their means"
 """The formula of a macro mean by category."""
 
 
-def formula_of(statistic: Statistic) -> str:
-    """What a statistic is, in words."""
-    return BY_CATEGORY if statistic.by == "category" else KINDS[statistic.kind].formula
+def _formula(kind: StatisticKind, by: str | None) -> str:
+    return BY_CATEGORY if by == "category" else KINDS[kind].formula
 
 
 def summaries(record: RunRecord) -> tuple[StatedStatistic, ...]:
@@ -347,10 +353,11 @@ def _summary(record: RunRecord, statistic: Statistic, level: float = LEVEL) -> S
     for name, cells in by_configuration.items():
         for model, value in _under(record, scope, cells):
             values[model][name] = value
-    what = statistic.what or formula_of(statistic)
+    what = statistic.what or _formula(statistic.kind, statistic.by)
     chosen = (name for name, cells in by_configuration.items() if any(anchored(spec, cell) for cell in cells))
     names = tuple(each.id for each in benchmarks)
-    return StatedStatistic(statistic.id, statistic.kind, what, names, next(chosen, ""), values)
+    anchor = next(chosen, "")
+    return StatedStatistic(statistic.id, statistic.kind, what, names, anchor, values, statistic.by)
 
 
 def _configurations(record: RunRecord, scope: _Scope) -> dict[str, list[Cell]]:

@@ -15,12 +15,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks import lm_eval_tasks, plain, radix, study
+from benchmarks import defaults, lm_eval_tasks, plain, radix, study
 from benchmarks.lm_eval_tasks import Task
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
@@ -50,6 +51,8 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="Of so many calls the plain loop makes one.")
     parser.add_argument("--batch-size", type=int, help="lm-eval's. Default: the fastest of three.")
     parser.add_argument("--full", action="store_true", help="All 48 lm-eval evaluations and start-ups.")
+    parser.add_argument("--defaults", action="store_true", help="Five uses at defaults, and nothing else.")
+    parser.add_argument("--uses", nargs="+", default=["grid", *defaults.USES], help="Of --defaults.")
     parser.add_argument("--parts", nargs="+", default=["harness", "plain", "growth", "lengths"])
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -57,6 +60,10 @@ def main() -> None:
         for name, value in loading.machine(loading.device_of("cpu")).items():
             say(name, json.dumps(value))
         say("threads_each", asked.threads)
+        if asked.defaults:
+            for name, value in uses_at_defaults(folder, asked.uses, asked.threads):
+                say(name, value)
+            return
         say("model", asked.model)
         model = study.make_model(folder / "model", asked.sharpness, study.MODELS[asked.model])
         size = study.Size(items=asked.items, threads=asked.threads, replicates=asked.replicates)
@@ -76,6 +83,24 @@ def main() -> None:
                 beside(folder, replace(size, tokens=tokens), model, asked.batch_size or 8)
         if "lengths" in asked.parts:
             lengths(folder, replace(size, items=min(4, asked.items)), model)
+
+
+def uses_at_defaults(folder: Path, uses: list[str], threads: int) -> Iterator[tuple[str, float]]:
+    """The figures of the uses, on a model of 23 million parameters, and but for the grid on one of 110."""
+    for model in ("llama-23m", "qwen2-110m"):
+        made = study.make_model(folder / model, 1.0, study.MODELS[model])
+        for use in uses:
+            place = folder / f"{use}_{model}"
+            if use != "grid":
+                place.mkdir()
+                shutil.copytree(made, place / "model")
+                spec = defaults.write(place, defaults.USES[use])
+            elif model == "llama-23m":
+                spec = study.write(place, study.Size(items=24), made)
+                spec.write_text(study.without_engine(spec.read_text()))
+            else:
+                continue
+            yield from defaults.compare(place, f"{use}_{model.replace('-', '_')}", spec, threads)
 
 
 def against_harness(folder: Path, size: study.Size, model: Path, best: dict[str, int], full: bool) -> None:

@@ -94,6 +94,12 @@ def write(folder: Path, size: Size, model: Path) -> Path:
     return spec
 
 
+def without_engine(text: str) -> str:
+    """A study that leaves everything of `[engine]` at its default."""
+    before, _, after = text.partition("[engine]\n")
+    return before + after[after.index("[[") :]
+
+
 @dataclass(frozen=True)
 class Shape:
     """A model by its sizes. Random weights; `vocabulary` None is that of the shipped tokenizer."""

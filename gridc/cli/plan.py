@@ -151,6 +151,8 @@ def _print_plan(manifest: dict[str, Any]) -> None:
         console.print(_costs(manifest))
         for line in _later_calls(manifest["estimates"]):
             console.print(escape(line))
+    if manifest["repeats"] is not None:
+        console.print(escape(f"{manifest['repeats']} (`[engine] noise_sample = 0`: none)"))
     for name, calls in manifest["references"].items():
         text = f"reference: {calls} greedy calls of {name} are made once more here in fp32, on the CPU"
         console.print(escape(f"{text} (`gridc run --reference 0`: none)"))

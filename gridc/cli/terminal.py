@@ -145,17 +145,21 @@ HELD = {"kv_bytes": "keys and values"}
 """Memory that is printed, by the name under which engines report it, and what it is held for."""
 
 
-def _work_words(name: str, value: float, least: "Mapping[str, float]") -> str:
+def _work_words(name: str, value: float, took: "AnswerWork") -> str:
     """What batches took of one thing, which engines name in `snake_case`."""
-    ratio = f", {value / least[name]:.3f} x the least possible" if least.get(name) else ""
-    number = f"{value:,}" if float(value).is_integer() else f"{value:,.4g}"
-    return f"{number} {name.replace('_', ' ')} so far{ratio}"
+    ratio = f", {value / took.least[name]:.3f} x the least possible" if took.least.get(name) else ""
+    more = f", and {_number(took.repeated[name])} for the noise floor" if took.repeated.get(name) else ""
+    return f"{_number(value)} {name.replace('_', ' ')} so far{ratio}{more}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if float(value).is_integer() else f"{value:,.4g}"
 
 
 def spent(spending: "Iterable[AnswerWork]", names: "Mapping[str, str]") -> "Iterator[str]":
     """A line for each model and precision: what its answers took, and what they had to take."""
     for took in spending:
-        work = ", ".join(_work_words(*counted, took.least) for counted in took.work.items())
+        work = ", ".join(_work_words(*counted, took) for counted in took.work.items())
         held = "".join(
             f", {took.most[name] / 2**20:,.0f} MiB of {what}"
             for name, what in HELD.items()

@@ -2,10 +2,14 @@
 
 The noise floor is how much answers move when the same calls are made in another batch shape. In reduced
 precision the shape of a batch moves logits, so a difference between two scores that is not larger than what
-the shape alone does is no difference. A seeded sample of the calls is answered once more, each call alone,
-and compared with what the run stored. A server that puts requests into batches by itself is asked twice: each
-call alone, and all of them among others, as many at once as the run may open, because what moves its answers
-may be how many share a batch, or who. The answers of the run are never replaced.
+the shape alone does is no difference. A seeded sample of the calls is answered once more, a few at a time and
+some alone, and compared with what the run stored. A server that puts requests into batches by itself is asked
+twice: each call alone, and all of them among others, as many at once as the run may open, because what moves
+its answers may be how many share a batch, or who. The answers of the run are never replaced.
+
+Unless the study says how many calls, this takes at most a tenth of the run's tokens, or of its requests, if
+that is enough for a few calls. In fp32 no repetition that was looked at ever changed an outcome, so few are
+enough there.
 
 Noise is measured on what must repeat. Where a seed has no effect a sampled call is drawn again, and how many
 answers differ then is the spread of draws: a property of the temperature, which is reported apart.
@@ -16,6 +20,7 @@ files of its weights are here, a sample of its calls is answered once more by th
 differs is precision, kernels and, of a server, whether it runs these files at all.
 """
 
+import math
 import random
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -31,34 +36,71 @@ from gridc.compiler.preflight.hazards import waived_for
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines import open_hf
 from gridc.runtime.engines.api.attempts import PaidEngine
-from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, answered
+from gridc.runtime.engines.protocol import (
+    ALONE,
+    Admit,
+    Batch,
+    Call,
+    Engine,
+    PendingBatch,
+    answered,
+    repetitions,
+)
 from gridc.runtime.stages import Stage
 from gridc.runtime.store.events import DrawSpread, NoiseMeasured, ReferenceCompared, ShapeNoise
 from gridc.runtime.store.write import Writer
 from gridc.schema.effects import EXACT
 from gridc.schema.models import engine_kind
+from gridc.schema.spec import EngineSettings
 from gridc.statistics.reproducibility import first
 
-ALONE, ASKED_AGAIN = "each call alone", "the same call asked again"
-"""In what shape calls are made once more: by a local engine, and by one behind an address."""
+ASKED_AGAIN, AMONG = "the same call asked again", "among {} at once"
+"""In what shape an engine behind an address is asked once more; the second is that of a server's own
+batches."""
 
-AMONG = "among {} at once"
-"""The shape of a server's own batches."""
+SHARE, MOST, MOST_EXACT, LEAST = 0.1, 32, 8, 4
+"""Where a study does not say how many calls are made once more: the share of its tokens or requests that this
+takes, and how many calls at most, at most in fp32, and at least where requests are counted."""
 
 Repetition = Mapping[str, Mapping[str, Any]]
 """Answers (contents) to calls that were made once more."""
 
 
-def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, dict[str, Any]]:
+def planned(settings: EngineSettings) -> str | None:
+    """What a run makes once more for the noise floor, in a sentence; None where that is nothing."""
+    if settings.noise_sample == 0:
+        return None
+    number = settings.noise_sample
+    what = "at most a tenth of the tokens" if number is None else f"{number:,} calls of each model"
+    return f"noise floor: some calls are made once more, {what} on top"
+
+
+def measure(
+    plan: Plan, store: Writer, stage: Stage, least: Mapping[str, float], spare: Admit
+) -> Generator[None, None, dict[str, Any] | None]:
     """Answer a sample of a stage's calls once more; a turn each time that the engine has to wait. Returns the
     body of a `noise` event: how many generated texts and how many rankings were repeated, how many changed,
     how far log-likelihoods moved (nats), and how many outcomes of samples changed with them. What is left of
-    the sample's size goes to calls that are drawn again, if there are any."""
-    engine, number = stage.engine, plan.study.spec.engine.noise_sample
+    the sample's size goes to calls that are drawn again, if there are any. None where the caps of the study
+    leave no room for a single batch.
+
+    Args:
+        least: the least work that the run took, by name (`Engine.least`).
+        spare: asked before each batch whether the caps have room for it.
+    """
+    engine, asked = stage.engine, plan.study.spec.engine.noise_sample
     if not isinstance(engine, PaidEngine):
-        chosen = drawn(plan, store, stage.identity, stage.precision, number, "noise")
-        again = yield from repeated(engine, store, [chosen])
-        return compared(plan, store, chosen, {ALONE: again})
+        number = asked if asked is not None else MOST_EXACT if stage.precision == EXACT else MOST
+        tokens = math.inf if asked is not None else SHARE * least.get("forward_tokens", math.inf)
+        names = drawn(plan, store, stage.identity, stage.precision, number, "noise")
+        some = [(store.call(name), store.answered_with(name)[1]) for name in names]
+        shape, batches = repetitions(engine, some, tokens) if some else (ALONE, [])
+        again, work = yield from _made_again(engine, batches, spare)
+        if batches and not again:
+            return None
+        body = compared(plan, store, [name for name in names if name in again], {shape: again})
+        return {**body, "work": work}
+    number = asked if asked is not None else max(LEAST, min(MOST, int(SHARE * stage.calls)))
     chosen = drawn(plan, store, stage.identity, stage.precision, number, "noise", engine.repeats)
     shapes = yield from _asked_again(plan, store, stage, engine, chosen)
     body = compared(plan, store, chosen, shapes)
@@ -116,12 +158,26 @@ def repeated(
     for group in groups:
         calls = [replace(store.call(name), may_fail=True) for name in group]
         batches = [batch for call in calls for batch in engine.batches([call])]
-        tasks = [PendingBatch(batch, frozenset(batch.calls)) for batch in batches]
-        for done in engine.answers(tasks, lambda task: True):
-            if not done.answers:
-                yield
-            again |= {answer.call: answer.content for answer in done.answers}
+        more, _ = yield from _made_again(engine, batches, lambda task: True)
+        again |= more
     return again
+
+
+def _made_again(
+    engine: Engine, batches: Sequence[Batch], spare: Admit
+) -> Generator[None, None, tuple[dict[str, Mapping[str, Any]], dict[str, float]]]:
+    """The answers to the calls of some batches, and the work that they took, by name; a turn each time that
+    the engine has to wait."""
+    again: dict[str, Mapping[str, Any]] = {}
+    work: dict[str, float] = {}
+    tasks = [PendingBatch(batch, frozenset(batch.calls)) for batch in batches]
+    for done in engine.answers(tasks, spare):
+        if not done.answers:
+            yield
+        again |= {answer.call: answer.content for answer in done.answers}
+        for name, value in done.spending.work.items():
+            work[name] = work.get(name, 0) + value
+    return again, work
 
 
 def compared(

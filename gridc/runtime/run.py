@@ -58,6 +58,7 @@ class Meter:
         self._budget = budget
         self._calls = self._tokens = 0
         self._held_tokens, self._held_usd, self._usd = 0, 0.0, spent_usd
+        self._awaited_calls = self._awaited_tokens = 0
         self._begun = time.monotonic()
 
     def admit(self, task: PendingBatch) -> bool:
@@ -72,7 +73,26 @@ class Meter:
         if self.reached is None:
             self._calls += len(task.unanswered)
             self._tokens += task.batch.cost
+            self._arrived(len(task.unanswered), task.batch.cost)
         return self.reached is None
+
+    def expect(self, calls: int, tokens: int) -> None:
+        """So many calls and tokens of the study are still to come."""
+        self._awaited_calls += calls
+        self._awaited_tokens += tokens
+
+    def _arrived(self, calls: int, tokens: int) -> None:
+        self._awaited_calls = max(self._awaited_calls - calls, 0)
+        self._awaited_tokens = max(self._awaited_tokens - tokens, 0)
+
+    def spare(self, task: PendingBatch) -> bool:
+        """Whether there is room for a task that the study can do without, beside all that is still to come.
+        It then counts as spent."""
+        calls, tokens = len(task.unanswered), self._tokens + task.batch.cost
+        if self._passed_by(calls + self._awaited_calls, tokens + self._awaited_tokens, 0.0) is not None:
+            return False
+        self._calls, self._tokens = self._calls + calls, tokens
+        return True
 
     def hold(self, most: CallCost) -> bool:
         """Whether a request that may cost so much can be sent. If so it counts at that, until what it took is
@@ -85,6 +105,7 @@ class Meter:
             )  # else what is open may come back as less
             return False
         self._calls += 1
+        self._arrived(1, most.tokens)
         self._held_tokens += most.tokens
         self._held_usd += usd
         return True
@@ -379,6 +400,8 @@ def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch, m
         stage.engine.effective()
         stage.engine.rest()
     progress = _Progress(watch, total)
+    for stage in stages:
+        meter.expect(store.unanswered(stage.number), stage.cost)
     with ExitStack() as opened:
         for stage in stages:
             if isinstance(stage.engine, PaidEngine):  # whose connections a failure must not leave open
@@ -423,7 +446,7 @@ def _finish(
     for part in chain([stage], wave_stages(stage, plan.study_digest, store)):
         progress.total += 0 if part is stage else part.cost
         yield from _ask(part, store, plan, progress, meter)
-    for note in (yield from _record_work(part, store, plan)):
+    for note in (yield from _record_work(part, store, plan, meter)):
         progress.watch(RunStep("", progress.done, progress.total, note, found=True))
     store.flush()
     stop_at_cap(meter, store, plan.study_digest)
@@ -470,7 +493,7 @@ def _record_load(stage: Stage, store: Writer, plan: Plan) -> Iterable[str]:
     return not_honoured(stage.name, ran.get("honours"))
 
 
-def _record_work(stage: Stage, store: Writer, plan: Plan) -> Generator[None, None, list[str]]:
+def _record_work(stage: Stage, store: Writer, plan: Plan, meter: Meter) -> Generator[None, None, list[str]]:
     """Where every call of a stage has its answer: the least work that it could have taken, and its noise, of
     which what a person is to be told comes back. A turn each time that it has to wait."""
     if store.unanswered(stage.number):
@@ -480,9 +503,12 @@ def _record_work(stage: Stage, store: Writer, plan: Plan) -> Generator[None, Non
         "identity": stage.identity,
         "precision": stage.precision,
     }
-    store.record(events.Worked(**about, least=stage.least(store)))
-    if plan.study.spec.engine.noise_sample:
-        measured = yield from measure(plan, store, stage)
+    least = stage.least(store)
+    store.record(events.Worked(**about, least=least))
+    if plan.study.spec.engine.noise_sample != 0:
+        measured = yield from measure(plan, store, stage, least, meter.spare)
+        if measured is None:
+            return [f"{stage.name}: no noise floor is measured: [budget] leaves no room for it"]
         noise = events.NoiseMeasured(**about, **measured)
         store.record(noise)
         return list(sentences(stage.name, noise))

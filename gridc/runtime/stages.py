@@ -163,7 +163,7 @@ def open_stages(
         following = list(scaffolded(plan, identity.digest, precision))
         first = first_calls(store, plan.study_digest, following) if following else None
         calls, missing = store.lay_out(number, plan.study_digest, identity.digest, precision, first)
-        unmeasured = spec.engine.noise_sample and (identity.digest, precision) not in measured
+        unmeasured = spec.engine.noise_sample != 0 and (identity.digest, precision) not in measured
         unfinished = bool(following) and store.unfinished(plan.study_digest, identity.digest, precision)
         if not missing and not unmeasured and not unfinished:
             continue

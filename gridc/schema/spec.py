@@ -406,13 +406,14 @@ class EngineSettings(Table):
         int | None, Field(ge=1, description="Most prompts in one batch. Default: as many as fit kv_mib.")
     ] = None
     noise_sample: Annotated[
-        int,
+        int | None,
         Field(
             ge=0,
             description="How many calls of each model and precision are answered once more in another "
-            "batch shape, to measure the noise floor.",
+            "batch shape, to measure the noise floor. Default: as many as a tenth of the run's tokens "
+            "allows, at most 32, or 8 in fp32.",
         ),
-    ] = 32
+    ] = None
     threads: Annotated[int | None, Field(ge=1, description="CPU threads. Default: all cores.")] = None
     device: Annotated[
         Literal["auto", "cpu", "cuda"], Field(description="auto: cuda where there is one, else cpu.")

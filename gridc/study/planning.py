@@ -35,7 +35,7 @@ from gridc.compiler.preflight.consent import sentences
 from gridc.compiler.preflight.readings import unchecked_readings
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.numbers import percent
-from gridc.runtime.noise import USUAL
+from gridc.runtime.noise import USUAL, planned
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place, require_lock
 
@@ -44,15 +44,17 @@ from gridc.study.place import Place, require_lock
 class PlanReport:
     """A plan in numbers (`manifest`), what the hypotheses can come to (`prospects`), what it gains and
     loses `against` an earlier stamp, where one was given, what `leaves` the machine, a sentence each, how
-    many calls of each served model a run makes once more here (`references`), and a sentence for each
-    benchmark whose answers are read in a way that nobody has checked (`readings`). Its JSON also says which
-    drawn answers serve several configurations (`shared`)."""
+    many calls of each served model a run makes once more here (`references`), what it makes once more for the
+    noise floor (`repeats`, None: nothing), and a sentence for each benchmark whose answers are read in a way
+    that nobody has checked (`readings`). Its JSON also says which drawn answers serve several configurations
+    (`shared`)."""
 
     manifest: Manifest
     prospects: Mapping[str, Any]
     against: PlanDifference | None
     leaves: tuple[str, ...] = ()
     references: Mapping[str, int] = field(default_factory=dict)
+    repeats: str | None = None
     readings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -61,7 +63,7 @@ class PlanReport:
         counts = self.manifest.counts
         shared = [] if counts is None else shared_words(counts.shared_draws)
         sentences = {"leaves": list(self.leaves), "shared": shared, "readings": list(self.readings)}
-        beside = {**sentences, "references": dict(self.references)}
+        beside = {**sentences, "references": dict(self.references), "repeats": self.repeats}
         return {**self.manifest.as_json(), **self.prospects, **beside, **earlier}
 
     def __repr__(self) -> str:
@@ -92,6 +94,7 @@ def plan(place: Place, against: str | None) -> PlanReport:
         compared,
         sentences(compiled.spec, compiled.study.scorers.files.values()),
         {model.id: USUAL for model in compiled.spec.model if compiled.study.models[model.id].served_files},
+        planned(compiled.spec.engine),
         tuple(unchecked_readings(lowered)),
     )
 

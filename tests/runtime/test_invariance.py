@@ -279,6 +279,41 @@ def test_a_noise_floor_that_a_stop_left_out_is_measured_when_the_run_is_taken_up
     assert [each["calls"] for each in noise(tmp_path / "s.sqlite", done.stamp)] == [4, 4]
 
 
+def by_default(study: Study, path: Path, budget: str = "") -> RunResult:
+    """The outcome of a run that leaves the noise floor as it is, under caps."""
+    return study.run(path, f"threads = 2\nkv_mib = 64\n{budget}")
+
+
+def test_by_default_the_noise_floor_takes_a_tenth_of_the_tokens(
+    study: Study, whole: tuple[Path, RunResult], tmp_path: Path
+) -> None:
+    done = by_default(study, tmp_path / "s.sqlite")
+    assert done.results == whole[1].results
+    for each, noted in zip(done.spent, noise(tmp_path / "s.sqlite", done.stamp), strict=True):
+        took = noted["work"]["forward_tokens"]
+        assert dict(each.repeated) == {"forward_tokens": took}, "it is told"
+        assert 0 < took <= each.work["forward_tokens"] / 10
+        assert 1 <= noted["calls"] <= 8, "in fp32 few are enough"
+        assert noted["outcomes_changed"] == 0
+
+
+def test_the_noise_floor_is_left_out_where_the_caps_have_no_room(
+    study: Study, whole: tuple[Path, RunResult], tmp_path: Path
+) -> None:
+    path, calls = tmp_path / "s.sqlite", whole[1].executed
+    told: list[str] = []
+    compiled, lock = study.compiled(f"threads = 2\n[budget]\ncalls = {calls}\n")
+    departures = require_reconciled(lock, compiled.study, log_path(study.spec))
+    done = run(compiled, lock, departures, path, lambda step: told.append(step.doing))
+    assert (done.executed, done.results) == (calls, whole[1].results)
+    assert list(noise(path, done.stamp)) == []
+    assert sum("[budget] leaves no room" in each for each in told) == 2, "one for each model"
+    again = by_default(study, path, "[budget]\ncalls = 6\n")
+    measured = [each["calls"] for each in noise(path, done.stamp)]
+    assert again.executed == 0
+    assert 0 < sum(measured) <= 6, "as far as they have"
+
+
 QWEN2, LLAMA = (["load qwen2", "close qwen2"], ["load llama", "close llama"])
 
 

@@ -6,7 +6,16 @@ import pytest
 
 pytest.importorskip("torch")
 
-from gridc.runtime.engines.hf.engine import BatchWork, Bound, TooLargeError, schedule
+from gridc.runtime.engines.hf.batching import (
+    FEW,
+    ON_THE_TRUNK,
+    SOME_ALONE,
+    BatchWork,
+    Bound,
+    TooLargeError,
+    repetitions,
+    schedule,
+)
 from gridc.runtime.engines.hf.sequences import Member, Unit
 
 
@@ -90,3 +99,61 @@ def test_long_trunks_are_computed_in_passes_of_bounded_length() -> None:
     long = [unit((*range(5000), item)) for item in range(4)]
     (work,) = schedule(long, Bound(10**6))
     assert work.cuts == (2048, 4096, 5000)
+
+
+def calls(number: int, passage: int = 600, question: int = 20) -> list[list[Member]]:
+    """Greedy calls on one passage, each with a question of its own."""
+    heads = ((*range(passage), *(1000 * (1 + call) + at for at in range(question))) for call in range(number))
+    return [[Member(str(call), head, 8)] for call, head in enumerate(heads)]
+
+
+def again(
+    tokens: float, number: int = 16, standing: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+) -> tuple[str, list[BatchWork]]:
+    return repetitions(calls(number), [8] * number, tokens, Bound(10**6, FEW), [standing])
+
+
+def computed(works: list[BatchWork]) -> int:
+    """Forward tokens: each trunk once, then what prompts have of their own, and the answers."""
+    own = sum(
+        len(each.prompt) - len(work.trunk) + 8 * len(each.calls) for work in works for each in work.units
+    )
+    return sum(map(len, {work.trunk for work in works})) + own
+
+
+def test_without_a_limit_every_call_is_made_again_a_fourth_of_them_alone() -> None:
+    shape, works = again(float("inf"))
+    assert shape == SOME_ALONE
+    assert sorted(call for work in works for call in work.calls) == sorted(map(str, range(16)))
+    alone, few = works[:4], works[4:]
+    assert [work.calls for work in alone] == [("0",), ("1",), ("2",), ("3",)], "the first ones"
+    assert all(not work.trunk for work in alone)
+    assert [len(work.units) for work in few] == [4, 4, 4]
+    assert all(len(work.trunk) == 600 and work.cuts == (300, 600) for work in few), "in shorter stretches"
+    assert all(work.anew for work in works)
+
+
+@pytest.mark.parametrize("tokens", [660, 700, 1500, 3000, 5000])
+def test_the_tokens_that_are_allowed_are_kept(tokens: int) -> None:
+    shape, works = again(tokens)
+    made = sum(len(work.calls) for work in works)
+    assert shape == SOME_ALONE
+    assert computed(works) <= tokens
+    assert made == 16 or computed(works) > tokens - 700, "and used"
+
+
+def test_a_trunk_that_is_too_much_is_taken_as_it_is() -> None:
+    trunk = tuple(range(600)), (600,)
+    shape, works = again(100, standing=trunk)
+    assert shape == ON_THE_TRUNK
+    assert [(work.trunk, work.cuts) for work in works] == [trunk]
+    assert works[0].calls == ("0", "1", "2"), "28 tokens each"
+    assert again(5, standing=trunk)[1][0].calls == ("0",), "one in any case"
+    assert len(again(600, standing=trunk)[1]) == 4, "a few at a time"
+
+
+def test_where_no_trunk_is_there_a_few_are_made_again_whatever_they_take() -> None:
+    for standing in (((), ()), ((5, 6), (2,))):
+        shape, works = again(10, standing=standing)
+        assert (shape, sum(len(work.calls) for work in works)) == (SOME_ALONE, FEW)
+    assert [work.calls for work in again(10, number=1)[1]] == [("0",)]

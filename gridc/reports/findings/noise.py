@@ -1,6 +1,6 @@
 """Which verdicts lie inside the noise floor: what the shape of a batch alone does to outcomes.
 
-A run answers a seeded sample of the calls of each model and precision once more, each call alone, and stores
+A run answers a seeded sample of the calls of each model and precision once more in other batches, and stores
 how many outcomes changed. A verdict whose sign such a change could turn is no verdict on the models.
 """
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, takewhile
 from typing import Any, Protocol, TypedDict
 
 from gridc.compiler.lowering.calls import Prompt
@@ -189,6 +190,27 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Free the model. The engine may be used again, which loads it again, and may be closed twice."""
+
+
+Answered = tuple[Call, dict[str, Any]]
+"""A call and the content of its answer."""
+
+
+def repetitions(engine: Engine, some: Sequence[Answered], tokens: float) -> tuple[str, list[Batch]]:
+    """In what shape an engine makes calls once more, and the batches: of these calls the first, as many as so
+    many tokens allow, but never none. An engine that knows how to make it cheap has a method `repetitions`;
+    of another each call is made alone."""
+    own = getattr(engine, "repetitions", None)
+    if own is not None:
+        found: tuple[str, list[Batch]] = own(some, tokens)
+        return found
+    alone = [batch for call, _ in some for batch in engine.batches([call])]
+    costs = accumulate(batch.cost for batch in alone)
+    affordable = sum(1 for _ in takewhile(lambda cost: cost <= tokens, costs))
+    return ALONE, alone[: max(affordable, 1)]
+
+
+ALONE = "each call alone"
 
 
 def answered(engine: Engine, tasks: Sequence[PendingBatch]) -> Iterator[AnsweredBatch]:

@@ -28,6 +28,7 @@ from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import (
     Admit,
     Answer,
+    Answered,
     AnsweredBatch,
     Batch,
     Call,
@@ -38,6 +39,7 @@ from gridc.runtime.engines.protocol import (
     differing_environments,
     environments_refusal,
     environments_words,
+    repetitions,
 )
 from gridc.schema.spec import EngineSettings, Spec
 
@@ -299,6 +301,10 @@ class Replicas:
             answers, spending = self._get(ref)
             feed(number)
             yield AnsweredBatch(task, answers, spending)
+
+    def repetitions(self, some: Sequence[Answered], tokens: float) -> tuple[str, list[Batch]]:
+        """As the engine that is copied would."""
+        return repetitions(self._engine, some, tokens)
 
     def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
         return self._engine.least(answered)

@@ -166,12 +166,14 @@ class CallsRepeated(Body):
 
 class NoiseMeasured(CallsRepeated):
     """They were made in another batch `shape`, or in several: what changed in any, and `by_shape`. Sampled
-    calls are among them where a seed draws the same again; else `spread` says what a second draw changed."""
+    calls are among them where a seed draws the same again; else `spread` says what a second draw changed.
+    `work` is what this took, in the engine's words (`Spending.work`)."""
 
     kind = "noise"
     shape: str
     by_shape: dict[str, ShapeNoise] | None = None
     spread: DrawSpread | None = None
+    work: dict[str, int | float] = {}
 
 
 class ReferenceCompared(CallsRepeated):

@@ -388,6 +388,7 @@ class ProgressReader(Reader):
         paths = {
             (load.identity, load.precision): load.computed for load in self.bodies_of(ModelLoaded, stamp)
         }
+        repeated = {(noise.identity, noise.precision): noise.work for noise in self.noise()}
         where, values = self._calls_of(stamp)
         used = f"batch.id IN (SELECT batch FROM call WHERE {where})"
         work, most = (self._batch_numbers(*how, used, values) for how in (("work", "sum"), ("most", "max")))
@@ -407,6 +408,7 @@ class ProgressReader(Reader):
                 least.get((model, precision), {}),
                 most.get((model, precision), {}),
                 paths.get((model, precision), ()),
+                repeated.get((model, precision), {}),
             )
             for model, precision, batches, calls, seconds in rows
         ]

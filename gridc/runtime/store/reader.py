@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -66,7 +66,8 @@ class AnswerWork:
 
     `work` adds up over batches, of `most` the largest of any batch counts; the engine names them. `least` is
     the least work that could have given the answers, as far as the engine knows it, and empty until every
-    call has its answer. `paths` says how the model was computed, in words.
+    call has its answer. `repeated` is the work of calls that were made once more for the noise floor. `paths`
+    says how the model was computed, in words.
     """
 
     model: str
@@ -78,6 +79,7 @@ class AnswerWork:
     least: Mapping[str, float]
     most: Mapping[str, float]
     paths: tuple[str, ...] = ()
+    repeated: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,4 @@
-"""The local engine: transformers on torch, and which calls it answers together.
-
-Batches are a function of the calls and of the memory allowed. Prompts that share a long prefix stand on one
-trunk. Those that stand on the same trunk are taken in the order of their length, so that little is padded, as
-many at a time as the bound on keys and values allows. Prompts with much in common beyond the trunk are kept
-together.
-"""
+"""The local engine: transformers on torch."""
 
 import gc
 import hashlib
@@ -15,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import accumulate, pairwise, takewhile
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,146 +19,34 @@ import torch
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.runtime.engines.hf import loading
 from gridc.runtime.engines.hf.attention import UnsupportedAttention
+from gridc.runtime.engines.hf.batching import (
+    FEW,
+    Bound,
+    TooLargeError,
+    repetitions,
+    schedule,
+)
 from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.gate import ProvedPath, proved_path_from_json, routes
 from gridc.runtime.engines.hf.kept_proofs import KeptProof, ProofKeeper, code_digest
 from gridc.runtime.engines.hf.kv_cache import PrefixCache, Shape
 from gridc.runtime.engines.hf.loading import AS_SHIPPED, ChangedError, Checkpoint
-from gridc.runtime.engines.hf.paths import PASS_TOKENS, ComputePath, ForwardWork
+from gridc.runtime.engines.hf.paths import ComputePath, ForwardWork
 from gridc.runtime.engines.hf.prompts import Prompts
 from gridc.runtime.engines.hf.sampling import NonFiniteLogitsError, uniforms
-from gridc.runtime.engines.hf.sequences import (
-    Member,
-    Tokens,
-    Unit,
-    answer,
-    least_tokens,
-    shared_length,
-    trunks,
-)
+from gridc.runtime.engines.hf.sequences import Member, Tokens, answer, least_tokens
 from gridc.runtime.engines.hf.tokenizer import Tokenizer
-from gridc.runtime.engines.protocol import Admit, Answer, AnsweredBatch, Batch, Call, PendingBatch, Spending
+from gridc.runtime.engines.protocol import (
+    Admit,
+    Answer,
+    Answered,
+    AnsweredBatch,
+    Batch,
+    Call,
+    PendingBatch,
+    Spending,
+)
 from gridc.schema.spec import EngineSettings
-
-TRUNK_WORTH = 512
-"""Positions that a trunk must save: below it, a wider batch is worth more."""
-
-_CLUMP = 8
-"""Prompts that share so many tokens beyond the trunk stay together."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchWork:
-    """What a batch computes: the trunk, the stretches of it, and the units that stand on it."""
-
-    trunk: Tokens
-    cuts: tuple[int, ...]
-    units: tuple[Unit, ...]
-
-    @property
-    def calls(self) -> tuple[str, ...]:
-        return tuple(call for unit in self.units for call in unit.calls)
-
-    @property
-    def members(self) -> list[Member]:
-        return [member for unit in self.units for member in unit.members]
-
-    @property
-    def cost(self) -> int:
-        """Forward tokens, if no answer ends early and no two agree. The trunk is not counted: it is
-        there from the batch before, but for the first batch on it."""
-        return sum(unit.positions - len(self.trunk) for unit in self.units)
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """Most positions of keys and values that a batch may hold, and most units."""
-
-    positions: int
-    units: int | None = None
-
-
-class TooLargeError(ValueError):
-    """One call alone needs more positions than are allowed. Carries how many it needs."""
-
-    def __init__(self, positions: int) -> None:
-        super().__init__(positions)
-        self.positions = positions
-
-
-def schedule(units: Sequence[Unit], bound: Bound) -> Iterator[BatchWork]:
-    """The batches of all units, each unit in one of them, or in several when it is too large for one.
-
-    Raises `TooLargeError`.
-    """
-    if not units:
-        return
-    parts = sorted(
-        (part for unit in units for part in _parts(unit, bound)), key=lambda part: (part.prompt, part.calls)
-    )
-    for trunk in trunks([part.prompt for part in parts], TRUNK_WORTH):
-        members = [parts[place] for place in trunk.members]
-        path, cuts = members[0].prompt[: trunk.length], _stretches(trunk.cuts)
-        for batch in _unit_batches(members, trunk.length, bound):
-            yield BatchWork(path, cuts, tuple(sorted(batch, key=lambda part: (part.prompt, part.calls))))
-
-
-def _parts(unit: Unit, bound: Bound) -> Iterator[Unit]:
-    """The unit, or its calls in several groups that each fit the bound with the prompt."""
-    if unit.positions <= bound.positions:
-        yield unit
-        return
-    room = bound.positions - len(unit.prompt)
-    by_call: dict[str, list[Member]] = {}
-    for member in unit.members:
-        by_call.setdefault(member.call, []).append(member)
-    group: list[list[Member]] = []
-    taken = 0
-    for members in by_call.values():
-        needed = sum(member.room for member in members)
-        if needed > room:
-            raise TooLargeError(len(unit.prompt) + needed)
-        if taken + needed > room:
-            yield Unit.of([member for each in group for member in each])
-            group, taken = [], 0
-        group.append(members)
-        taken += needed
-    yield Unit.of([member for each in group for member in each])
-
-
-def _stretches(cuts: tuple[int, ...]) -> tuple[int, ...]:
-    """The cuts of a trunk, with further ones where a stretch is more than one forward pass takes."""
-    found: list[int] = []
-    for start, end in zip((0, *cuts), cuts, strict=False):
-        found += [*range(start + PASS_TOKENS, end, PASS_TOKENS), end]
-    return tuple(found)
-
-
-def _unit_batches(units: Sequence[Unit], trunk: int, bound: Bound) -> Iterator[list[Unit]]:
-    """Units on one trunk, clump by clump, the short ones first."""
-    clumps = sorted(_unit_groups(units, trunk), key=lambda clump: max(len(unit.prompt) for unit in clump))
-    batch: list[Unit] = []
-    longest = tips = 0
-    for unit in (unit for clump in clumps for unit in clump):
-        stem, own = len(unit.prompt) - trunk, sum(member.room for member in unit.members)
-        positions = trunk + (len(batch) + 1) * max(longest, stem) + tips + own
-        if batch and (positions > bound.positions or len(batch) == bound.units):
-            yield batch
-            batch, longest, tips = [], 0, 0
-        batch.append(unit)
-        longest, tips = max(longest, stem), tips + own
-    yield batch
-
-
-def _unit_groups(units: Sequence[Unit], trunk: int) -> list[list[Unit]]:
-    """Sorted units, in groups whose neighbours share more than the trunk."""
-    apart = [shared_length(left.prompt, right.prompt) - trunk < _CLUMP for left, right in pairwise(units)]
-    numbers = accumulate([False, *apart])
-    found: dict[int, list[Unit]] = {}
-    for unit, number in zip(units, numbers, strict=True):
-        found.setdefault(number, []).append(unit)
-    return list(found.values())
-
 
 _MIB = 2**20
 
@@ -257,7 +139,6 @@ class HfEngine:
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
         """Calls that share prefixes together, as many as the bound on keys and values allows. Those that may
         fail for lack of room, and do, are a batch of their own, which takes nothing."""
-        positions = self._settings.kv_mib * _MIB // self._shape.position_bytes
         failed = {
             call.id: why
             for call in calls
@@ -266,7 +147,7 @@ class HfEngine:
         try:
             units = list(self.prompts.units(call for call in calls if call.id not in failed))
             self._longest = max([self._longest, *(_reach(unit.members) for unit in units)])
-            works = list(schedule(units, Bound(positions, self._settings.batch_prompts)))
+            works = list(schedule(units, self._bound(self._settings.batch_prompts)))
         except TooLargeError as error:
             needed = math.ceil(error.positions * self._shape.position_bytes / _MIB)
             message = f"one call of `{self._name}` needs {needed} MiB of keys and values"
@@ -274,6 +155,21 @@ class HfEngine:
             raise UnavailableError([Diagnostic("GC608", message, help=help_line)]) from None
         batches = [Batch(work.calls, work.cost, work) for work in works]
         return [*batches, Batch(tuple(failed), 0, TooLongCalls(failed))] if failed else batches
+
+    def _bound(self, prompts: int | None) -> Bound:
+        return Bound(self._settings.kv_mib * _MIB // self._shape.position_bytes, prompts)
+
+    def repetitions(self, some: Sequence[Answered], tokens: float) -> tuple[str, list[Batch]]:
+        """As `protocol.repetitions`."""
+        contents, members = {call.id: content for call, content in some}, dict[str, list[Member]]()
+        for unit in self.prompts.units((call for call, _ in some), asked=True):
+            for member in unit.members:
+                members.setdefault(member.call, []).append(member)
+        calls = [members[call] for call in contents]
+        lengths = [sum(len(_computed(each, contents[each.call])) for each in some) for some in calls]
+        standing = [route.path.standing for route in self._routes]
+        shape, works = repetitions(calls, lengths, tokens, self._bound(FEW), standing)
+        return shape, [Batch(work.calls, work.cost + len(work.trunk), work) for work in works]
 
     def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[AnsweredBatch]:
         """Batch after batch, because neighbours share prefixes."""
@@ -299,7 +195,7 @@ class HfEngine:
         try:
             for path, members in self._by_path(by_call.values()):
                 if isinstance(path, Forest):
-                    path.bank = self._bank
+                    path.bank = None if work.anew else self._bank
                 spent.add(path.decode(work.trunk, work.cuts, members, self._ends()))
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise UnavailableError([Diagnostic("GC608", f"`{self._name}`: {error}")]) from None
@@ -331,11 +227,7 @@ class HfEngine:
             calls.append(call)
         for unit in self.prompts.units(calls, asked=True):
             found = paths.setdefault(unit.prompt, set())
-            for member in unit.members:
-                content = contents[member.call]
-                member.tokens = list(member.given or content["tokens"])
-                member.finish, member.end = content.get("finish"), content.get("end")
-                found.add(member.computed)
+            found.update(_computed(member, contents[member.call]) for member in unit.members)
         return {"forward_tokens": least_tokens(paths)}
 
     def rest(self) -> None:
@@ -443,6 +335,13 @@ class HfEngine:
         if not all(isinstance(end, int) for end in ends):
             raise ValueError(f"the tokens that end its turn are no numbers ({declared!r:.80})")
         return frozenset(ends)
+
+
+def _computed(member: Member, content: Mapping[str, Any]) -> Tokens:
+    """The tokens of a member's answer that something was computed after: the last one was only chosen, unless
+    a token that ended the turn was chosen after it."""
+    path = member.given or tuple(content["tokens"])
+    return path if content.get("end") is not None else path[:-1]
 
 
 def _threads() -> int:

@@ -154,6 +154,11 @@ class Forest:
         self._trunk = Trunk(shape)
         self.bank: PrefixCache | None = None
 
+    @property
+    def standing(self) -> tuple[Tokens, tuple[int, ...]]:
+        """As `ComputePath.standing`."""
+        return self._trunk.tokens, self._trunk.cuts
+
     def decode(
         self, trunk: Tokens, cuts: tuple[int, ...], members: Sequence[Member], ends: frozenset[int]
     ) -> ForwardWork:

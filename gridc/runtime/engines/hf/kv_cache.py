@@ -99,7 +99,7 @@ class Trunk:
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
         self._layers = shape.room(1, 0)
-        self._cuts: tuple[int, ...] = ()
+        self.cuts: tuple[int, ...] = ()
         self.tokens: Tokens = ()
 
     @property
@@ -110,11 +110,11 @@ class Trunk:
     def rewind(self, tokens: Tokens, cuts: tuple[int, ...]) -> list[Tokens]:
         """Keep the stretches that a path begins with; the stretches that are still to be computed."""
         common, kept = shared_length(self.tokens, tokens), 0
-        for old, new in zip(self._cuts, cuts, strict=False):
+        for old, new in zip(self.cuts, cuts, strict=False):
             if old != new or new > common:
                 break
             kept += 1
-        self._cuts = cuts[:kept]
+        self.cuts = cuts[:kept]
         self.tokens = tokens[: cuts[kept - 1] if kept else 0]
         self._resize(len(tokens))
         edges = [len(self.tokens), *cuts[kept:]]
@@ -123,7 +123,7 @@ class Trunk:
     def grow(self, stretch: Tokens) -> None:
         """The stretch has been stored in every layer."""
         self.tokens += stretch
-        self._cuts = (*self._cuts, len(self.tokens))
+        self.cuts = (*self.cuts, len(self.tokens))
 
     def load(self, held: CachedTensors, end: int) -> None:
         """Take what follows the trunk, up to a position, from a sequence that begins as it does."""

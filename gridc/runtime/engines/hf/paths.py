@@ -54,6 +54,10 @@ class ComputePath(Protocol):
 
     name: str
 
+    @property
+    def standing(self) -> tuple[Tokens, tuple[int, ...]]:
+        """The trunk that is there from the call before, and its cuts."""
+
     def decode(
         self, trunk: Tokens, cuts: tuple[int, ...], members: Sequence[Member], ends: frozenset[int]
     ) -> ForwardWork:
@@ -91,6 +95,11 @@ class PlainPath:
 
     def __init__(self, model: Any, attention: str, watch: WatchTokens | None = None) -> None:
         self._model, self._attention, self._watch = model, attention, watch
+
+    @property
+    def standing(self) -> tuple[Tokens, tuple[int, ...]]:
+        """None is ever there."""
+        return (), ()
 
     def decode(
         self, trunk: Tokens, cuts: tuple[int, ...], members: Sequence[Member], ends: frozenset[int]
@@ -189,6 +198,11 @@ class CachedPath:
         self._trunk: Tokens = ()
         self._cuts: tuple[int, ...] = ()
         self._base = _State()
+
+    @property
+    def standing(self) -> tuple[Tokens, tuple[int, ...]]:
+        """As `ComputePath.standing`."""
+        return self._trunk, self._cuts
 
     def decode(
         self, trunk: Tokens, cuts: tuple[int, ...], members: Sequence[Member], ends: frozenset[int]

@@ -67,13 +67,6 @@ class Member:
         made for several at a time."""
         return -(-(self.limit - 1) // ROOM) * ROOM
 
-    @property
-    def computed(self) -> tuple[int, ...]:
-        """The tokens of its path that something is computed after: the last one is only chosen, unless a
-        token that ends the turn was chosen after it."""
-        path = tuple(self.tokens)
-        return path if self.end is not None else path[:-1]
-
     def take(self, token: int, ends: frozenset[int]) -> None:
         """Go on by one token. A token that ends the turn is not part of the answer."""
         if self.given is None and token in ends:

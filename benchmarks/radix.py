@@ -1,5 +1,9 @@
-"""A radix loop, as a careful script around transformers would make it: prompts in sorted order, each standing
-on what the one before left in transformers' own cache, and the calls of a prompt decoded side by side."""
+"""Loops, as careful scripts around transformers would make them.
+
+The radix loop takes prompts in sorted order, each standing on what the one before left in transformers' own
+cache, and decodes the calls of a prompt side by side. Where candidates of one token are ranked, `padded`
+computes once what all prompts begin with, and then a few prompts at a time, padded to the longest.
+"""
 
 import copy
 import time
@@ -10,7 +14,7 @@ import torch
 
 from benchmarks.plain import Loop
 from gridc.runtime.engines.hf.paths import own_attention, use_attention
-from gridc.runtime.engines.hf.sequences import Member, Tokens, by_prompt, shared_length
+from gridc.runtime.engines.hf.sequences import Member, Tokens, by_prompt, common_prefix, shared_length
 
 
 def run(model: Any, members: Sequence[Member]) -> Loop:
@@ -38,6 +42,35 @@ def run(model: Any, members: Sequence[Member]) -> Loop:
             asked = [member for member in some if not member.given]
             if asked:
                 tokens += _decode(model, copy.deepcopy(cache), out.logits[0], asked)
+    took = time.perf_counter() - begun, time.process_time() - spent
+    return Loop(len(members), len(members), *took, tokens)
+
+
+def padded(model: Any, members: Sequence[Member], rows: int) -> Loop:
+    """What it takes to rank candidates of one token, so many prompts at a time."""
+    from transformers import DynamicCache
+
+    use_attention(model, own_attention(model))
+    begun, spent = time.perf_counter(), time.process_time()
+    with torch.inference_mode():
+        prompts = sorted(by_prompt(members), key=len)
+        shared = common_prefix(prompts)
+        prefix = DynamicCache(config=model.config)
+        model(torch.tensor([prompts[0][:shared]]), past_key_values=prefix, logits_to_keep=1)
+        tokens = shared
+        for start in range(0, len(prompts), rows):
+            rests = [prompt[shared:] for prompt in prompts[start : start + rows]]
+            longest, cache = max(map(len, rests)), copy.deepcopy(prefix)
+            cache.batch_repeat_interleave(len(rests))
+            ids = torch.tensor([[*rest, *[0] * (longest - len(rest))] for rest in rests])
+            seen = [[1] * (shared + len(rest)) + [0] * (longest - len(rest)) for rest in rests]
+            at = torch.arange(shared, shared + longest).expand(len(rests), -1)
+            out = model.model(
+                input_ids=ids, attention_mask=torch.tensor(seen), position_ids=at, past_key_values=cache
+            )
+            last = out.last_hidden_state[range(len(rests)), [len(rest) - 1 for rest in rests]]
+            torch.log_softmax(model.lm_head(last), dim=-1)
+            tokens += ids.numel()
     took = time.perf_counter() - begun, time.process_time() - spent
     return Loop(len(members), len(members), *took, tokens)
 

@@ -1,9 +1,10 @@
 """How long commands take to start: `python -m benchmarks.start [RUNS]`. Median seconds, beside Python's own
 start. `validate` keeps what it found of a spec that did not change; an empty GRIDC_CACHE keeps nothing.
 
-`python -m benchmarks.start --studies [RUNS] [CHECKOUT...]`: the CPU seconds of a whole `gridc run` of three
+`python -m benchmarks.start --studies [RUNS] [CHECKOUT...]`: the CPU seconds of a whole `gridc run` of four
 small studies, with one thread, of this package and in turn of those in other checkouts (such as a worktree of
 an earlier commit), and the digest of the results. *Cold* proves the models, otherwise the proofs are kept.
+The model of the study `own` does not ship with gridc, so its tokenizer and configuration are read in a child.
 """
 
 import os
@@ -51,9 +52,13 @@ POCKET = ("pocket-qwen2", "pocket-mistral", "pocket-llama")
 HERE = Path(__file__).parents[1]
 
 
+OWN = study.Shape(64, 128, 2, 4)
+
+
 def specs(folder: Path) -> dict[str, Path]:
-    """The folders of three studies of the pocket models: one item under 48 configurations, what `gridc init`
-    writes in an empty folder, and eight requests that call for an answer or a refusal."""
+    """The folders of four studies. Three are of the pocket models: one item under 48 configurations, what
+    `gridc init` writes in an empty folder, and eight requests that call for an answer or a refusal. The last
+    asks a model of one's own one item under 48 configurations."""
     (folder / "none").mkdir()
     spec = study.write(folder / "48", study.Size(items=1, threads=1, replicates=1), folder / "none")
     head = '[[model]]\nid = "random"\nengine = "hf"\nsource = "path:model"\n'
@@ -67,7 +72,9 @@ def specs(folder: Path) -> dict[str, Path]:
     subprocess.run(begun, cwd=folder / "init", capture_output=True, check=True)
     refusals = (*begun, "--benchmark", "requests.csv")
     subprocess.run(refusals, cwd=folder / "refusals", capture_output=True, check=True)
-    return {name: folder / name for name in ("48", "init", "refusals")}
+    model = study.make_model(folder / "model", 1.0, OWN)
+    study.write(folder / "own", study.Size(items=1, threads=1, replicates=1, tokens=8), model)
+    return {name: folder / name for name in ("48", "init", "refusals", "own")}
 
 
 def studies(runs: int, checkouts: list[Path]) -> None:

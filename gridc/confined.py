@@ -8,6 +8,11 @@ an idle one.
 Imports cost more than the work. One nursery for each process imports what children need, reads no stranger's
 file, and forks a child for every `Confined`; nothing else runs in it, so that forking is safe. It ends its
 children and itself when this process ends, however that ends.
+
+Children that only parse, and run nobody's code, may need what this process imports too: torch and
+transformers take longer than a small study. Their nursery is forked from this process, so that both share the
+imports, where this is a process of gridc's own with one thread (`importing`); elsewhere they come from the
+nursery of all.
 """
 
 import atexit
@@ -24,12 +29,13 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from gridc.launch import PATIENCE, bound_time, importable, is_waiting, start, with_path
+from gridc.deferral import is_own
+from gridc.launch import PATIENCE, Child, Copy, bound_time, fork, importable, is_waiting, start, with_path
 
 SECONDS = 60.0
 """CPU time that a child may take beyond what its requests bring: far more than loading the largest tokenizers
@@ -72,8 +78,8 @@ class Confined:
             self._limits["offline"] = True
         if each is not None:
             self._limits["each"] = each
-        self._own = _Nursery() if apart else None
-        self._nursery = self._own or _nursery()
+        self._own = _Nursery(_started) if apart else None
+        self._nursery = self._own or _nursery_of(target)
         self._channel, there = socket.socketpair()
         try:
             self._child = self._nursery.fork(target, self._limits, there)
@@ -127,10 +133,29 @@ class Confined:
     __del__ = close
 
 
-def prepare(module: str) -> None:
-    """Begin to import a module in the nursery, while this process does something else."""
-    with suppress(OSError):
-        _nursery().prepare(module)
+@contextmanager
+def importing(module: str) -> Iterator[None]:
+    """Around the first import of a module here, whose classes are made in children too. Where this process
+    can be forked, it is when the module is there. Elsewhere the nursery imports the module meanwhile."""
+    if module in _copies and _copies[module].alive:
+        yield
+        return
+    if module in sys.modules or not _can_be_forked():
+        with suppress(OSError):
+            _nursery().prepare(module)
+        yield
+        return
+    yield
+    if _can_be_forked():  # an import may begin a thread
+        with suppress(OSError):
+            _copies[module] = _Nursery(_forked)
+
+
+def _can_be_forked() -> bool:
+    """Whether a copy of this process works: no thread of Python holds a lock that nobody would release in
+    the copy, and nobody else's package runs here. Those threads that numpy's BLAS begins wait, and it begins
+    them anew in a copy. Not on macOS, whose own libraries are not made for it."""
+    return sys.platform == "linux" and is_own() and threading.active_count() == 1
 
 
 class _StalledError(Exception):
@@ -177,15 +202,26 @@ def _memory(limits: Mapping[str, float]) -> str:
     return f"{limits['memory'] / 2**30:g} GiB"
 
 
-class _Nursery:
-    """The process that forks children, as this process sees it."""
+def _started(channel: int) -> Child:
+    """A nursery that imports for itself."""
+    command = with_path("from gridc.confined import _nurse; _nurse()")
+    return start(command, CACHES, _VARIABLES, stdin=channel, apart=True)
 
-    def __init__(self) -> None:
+
+def _forked(channel: int) -> Copy:
+    """A nursery that has what this process imported."""
+    return fork(_nurse, CACHES, _VARIABLES, stdin=channel)
+
+
+class _Nursery:
+    """The process that forks children, as this process sees it. `begin` begins it, with a channel on its
+    standard input. Raises `OSError` where it does not begin."""
+
+    def __init__(self, begin: Callable[[int], Child | Copy]) -> None:
         self.process, self._lock = os.getpid(), threading.Lock()
         self._channel, there = socket.socketpair()
-        command = with_path("from gridc.confined import _nurse; _nurse()")
         with there:
-            self._running = start(command, CACHES, _VARIABLES, stdin=there.fileno(), apart=True)
+            self._running = begin(there.fileno())
 
     @property
     def alive(self) -> bool:
@@ -227,21 +263,29 @@ class _Nursery:
 
 
 _current: _Nursery | None = None
+_copies: dict[str, _Nursery] = {}
+"""The nurseries that were forked from this process, by the module whose classes their children make."""
+
+
+def _nursery_of(target: str) -> _Nursery:
+    """The nursery for children of a class."""
+    copy = _copies.get(target.partition(":")[0])
+    return copy if copy is not None and copy.alive else _nursery()
 
 
 def _nursery() -> _Nursery:
     """The nursery of this process."""
     global _current
-    if _current is None:
-        atexit.register(_close)
     if _current is None or not _current.alive:
-        _current = _Nursery()
+        _current = _Nursery(_started)
     return _current
 
 
+@atexit.register
 def _close() -> None:
-    if _current is not None and _current.alive:
-        _current.close()
+    for nursery in (_current, *_copies.values()):
+        if nursery is not None and nursery.alive:
+            nursery.close()
 
 
 def _send(channel: socket.socket, message: Any, patience: _Patience | None = None) -> None:

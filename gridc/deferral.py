@@ -82,5 +82,10 @@ class _DeferringFinder(MetaPathFinder):
 
 
 def put_off() -> None:
-    """Put such imports off in this process."""
+    """Put such imports off in this process, which is gridc's own."""
     sys.meta_path.insert(0, _DeferringFinder())
+
+
+def is_own() -> bool:
+    """Whether this process is gridc's own: one that puts imports off."""
+    return any(isinstance(each, _DeferringFinder) for each in sys.meta_path)

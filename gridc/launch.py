@@ -7,24 +7,27 @@ their whole name.
 """
 
 import atexit
+import ctypes
+import gc
 import json
 import os
 import resource
 import shlex
 import shutil
+import signal
 import site
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, CompletedProcess, Popen, TimeoutExpired
 from typing import IO
 
 __all__ = [
-    "ACCELERATORS", "MODEL_PROGRAMS", "NETWORK", "PIPE", "Child", "CompletedProcess", "TimeoutExpired",
-    "absolute_words", "bound_time", "environment", "importable", "is_waiting", "passed", "python_path",
-    "run", "run_within", "start", "surroundings", "with_path",
+    "ACCELERATORS", "MODEL_PROGRAMS", "NETWORK", "PIPE", "Child", "CompletedProcess", "Copy",
+    "TimeoutExpired", "absolute_words", "bound_time", "environment", "fork", "importable", "is_waiting",
+    "passed", "python_path", "run", "run_within", "start", "surroundings", "with_path",
 ]  # fmt: skip
 
 Child = Popen[bytes]
@@ -88,6 +91,74 @@ def start(
         command, stdin=stdin, stdout=stdout, stderr=stderr, cwd=folder or _empty_folder(),
         env=environment(needs, variables), start_new_session=apart,
     )  # fmt: skip
+
+
+class Copy:
+    """A copy of this process that `fork` made, asked as a `Child` is."""
+
+    def __init__(self, number: int) -> None:
+        self._number, self._ended = number, False
+
+    def poll(self) -> int | None:
+        """None while it runs, else 0."""
+        return self._wait(os.WNOHANG)
+
+    def wait(self) -> int | None:
+        """Wait until it has ended."""
+        return self._wait(0)
+
+    def _wait(self, options: int) -> int | None:
+        if not self._ended:
+            try:
+                self._ended = os.waitpid(self._number, options)[0] != 0
+            except ChildProcessError:  # somebody else waited for every child of this process
+                self._ended = True
+        return 0 if self._ended else None
+
+
+def fork(
+    work: Callable[[], object],
+    needs: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    *,
+    stdin: int,
+) -> Copy:
+    """A copy of this process, with all that it has imported, that does some work and ends. It finds what
+    a program finds that `start` starts apart: the empty folder, these variables, `stdin` and two streams to
+    nowhere, no other file, and no handler of a signal. What this process holds in its memory it holds too.
+
+    Only for a process that has one thread of Python. Raises `OSError` where there can be no copy.
+    """
+    folder, found = _empty_folder(), environment(needs, variables)
+    number = os.fork()
+    if number:
+        return Copy(number)
+    try:
+        os.setsid()
+        for each in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            with suppress(OSError):  # those that the C library keeps for itself
+                signal.signal(each, signal.SIG_DFL)
+        os.dup2(stdin, 0)
+        for stream in (1, 2):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.chdir(folder)
+        _replace_environment(found)
+        gc.freeze()  # what is garbage of the other process is not to be collected here: it may close things
+        work()
+    finally:
+        os._exit(0)  # neither `atexit` nor what the callers above still mean to do
+
+
+def _replace_environment(found: Mapping[str, str]) -> None:
+    """Give this process another environment, and overwrite the one with which it was started, which
+    /proc/self/environ shows."""
+    os.environ.clear()
+    with suppress(OSError):  # what is not Linux has no such file
+        place = Path("/proc/self/stat").read_text("utf-8").rpartition(")")[2].split()
+        begin, end = int(place[47]), int(place[48])
+        ctypes.memset(begin, 0, end - begin)
+    os.environ.update(found)
 
 
 def run(

@@ -1,5 +1,7 @@
 """A child process ends where it takes more than it may, and says what it is asked otherwise."""
 
+import gc
+import json
 import os
 import signal
 import socket
@@ -9,6 +11,7 @@ import threading
 import time
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,6 +94,27 @@ class Child:
     def path(self) -> list[str]:
         return sys.path
 
+    def noted(self) -> str:
+        return NOTE
+
+    def found(self) -> dict[str, Any]:
+        """What this process finds beside what it imported."""
+        gc.collect()
+        return {
+            "variables": dict(os.environ),
+            "of C": subprocess.run(["env"], capture_output=True, text=True, check=True).stdout,
+            "at its start": Path("/proc/self/environ").read_text("utf-8"),
+            "files": [str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()],
+            "folder": [each.name for each in Path().iterdir()],
+            "handler": signal.getsignal(signal.SIGTERM) == signal.SIG_DFL,
+            "session": os.getsid(0),
+            "threads": len(list(Path("/proc/self/task").iterdir())),
+        }
+
+
+NOTE = ""
+"""What the process wrote here that a copy is of."""
+
 
 def _write(data: bytes) -> None:
     """Write on every socket of this process."""
@@ -161,9 +185,97 @@ def test_a_long_text_may_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
         assert child.ask("add", 1, seconds=1000.0) == 1
 
 
-def test_children_end_with_the_process_that_began_them() -> None:
-    code = f"from gridc.confined import Confined; child = Confined({CHILD!r}); "
-    code += "print(child.ask('number'), flush=True); input()"
+OWN = "from gridc import deferral; deferral.put_off()"
+SHARED = f"""
+import os, signal
+from gridc.confined import Confined, _copies, importing
+with importing("tests.test_confined"):
+    import tests.test_confined
+    tests.test_confined.NOTE = "of this process"
+child = Confined({CHILD!r})
+"""
+
+
+def _said(code: str, **variables: str) -> str:
+    """What a program prints, with these variables beside those of here."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **variables}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no process is copied elsewhere")
+@pytest.mark.parametrize(
+    ("before", "note"),
+    [
+        (OWN, "of this process"),
+        ("", ""),
+        (
+            f"{OWN}; import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()",
+            "",
+        ),
+        (f"{OWN}; import tests.test_confined", ""),
+        (f"{OWN}; import sys; sys.platform = 'darwin'", ""),
+    ],
+    ids=["own", "notebook", "threads", "imported", "macos"],
+)
+def test_imports_are_shared_where_a_process_can_be_copied(before: str, note: str) -> None:
+    assert _said(f"{before}\n{SHARED}\nprint(child.ask('noted'), child.ask('add', 2))") == f"{note} 2\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no process is copied elsewhere")
+def test_a_copy_finds_no_more_than_a_program_that_is_started(tmp_path: Path) -> None:
+    open_file = tmp_path / "the store"
+    code = f"""{OWN}
+import atexit, json, os, signal
+kept = open({str(open_file)!r}, "w")
+kept.write("once")
+os.environ["LATER_API_KEY"] = "a later secret"
+signal.signal(signal.SIGTERM, lambda *_: None)
+atexit.register(lambda: kept.write(f" {{os.getpid()}}"))
+
+class Garbage:
+    def __del__(self):
+        open(f"{tmp_path}/deleted by {{os.getpid()}}", "w")
+
+garbage = Garbage()
+garbage.itself = garbage
+del garbage
+{SHARED}
+print(os.getpid(), json.dumps(child.ask("found")))
+"""
+    number, _, found = _said(code, OPENAI_API_KEY="a secret").partition(" ")
+    copy = json.loads(found)
+    with closing(Confined(CHILD)) as child:
+        program = child.ask("found")
+    assert copy["variables"].keys() == program["variables"].keys() and "PATH" in copy["of C"]
+    assert "secret" not in str(copy) and "the store" not in str(copy)
+    assert len(copy["files"]) == len(program["files"])
+    same = ("folder", "handler", "threads")
+    assert [copy[each] for each in same] == [program[each] for each in same] == [[], True, 1]
+    assert copy["session"] != int(number)
+    assert open_file.read_text() == f"once {number}", "and a copy writes nothing when it ends"
+    deleted = {each.name for each in tmp_path.glob("deleted*")}
+    assert deleted <= {f"deleted by {number}"}, "nor when it looks for garbage"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no process is copied elsewhere")
+def test_where_a_copy_ended_children_come_from_elsewhere() -> None:
+    code = f"""{OWN}\n{SHARED}
+(copy,) = _copies.values()
+os.kill(copy._running._number, signal.SIGKILL)
+os.waitpid(copy._running._number, 0)
+print([Confined({CHILD!r}).ask("noted")])
+"""
+    assert _said(code) == "['']\n"
+
+
+@pytest.mark.parametrize("begun", [f"from gridc.confined import Confined; child = Confined({CHILD!r})",
+                                   f"{OWN}\n{SHARED}"], ids=["started", "copied"])  # fmt: skip
+def test_children_end_with_the_process_that_began_them(begun: str) -> None:
+    code = f"{begun}\nprint(child.ask('number'), flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as parent:

@@ -89,6 +89,7 @@ def _gridc() -> Iterator[str]:
 
 def _named(checked: "CheckedSpec") -> Iterator[Path]:
     """The files and folders beside the spec, or under the data folder, that the spec names."""
+    from gridc.compiler.frontend.checkpoints import files_of, known_files
     from gridc.compiler.frontend.references import prompt_references, rubrics
 
     folder = checked.places.spec_folder
@@ -107,8 +108,10 @@ def _named(checked: "CheckedSpec") -> Iterator[Path]:
             for variant in benchmark.variants or ():
                 yield from (path for _, path in checked.places.benchmark(variant.source))
     for model in checked.spec.asked_models:
-        if model.source.startswith(("path:", *(("models:",) if checked.places.models_folder else ()))):
-            yield checked.places.model(model.source)
+        files = files_of(model) or ""
+        if files.startswith(("path:", *(("models:",) if checked.places.models_folder else ()))):
+            place = checked.places.model(files)
+            yield from (place, *known_files(place))
 
 
 def _resolved(path: Path | None) -> str:

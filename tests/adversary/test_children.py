@@ -46,11 +46,14 @@ pytestmark = pytest.mark.skipif(
 
 @dataclass
 class Process:
-    """A process of a trace: its program, its environment, and what it opened or looked for."""
+    """A process of a trace: its program, the environment that it was started with, and what it opened or
+    looked for. A `copy` runs the program of another process, and has put its environment away:
+    `tests/test_confined.py` looks at what is left."""
 
     program: str = ""
     environment: str = ""
     opened: list[Path] = field(default_factory=list)
+    copy: bool = False
 
 
 @dataclass
@@ -87,7 +90,8 @@ class Trapped:
             here = {path for path in child.opened if path.is_relative_to(self.folder)}
             strange = [path for path in here if not any(path.is_relative_to(each) for each in allowed)]
             assert not strange, (child.program, strange)
-            assert SECRET not in child.environment, (child.program, child.environment)
+            if not (child.copy and child.program == traced[0].program):
+                assert SECRET not in child.environment, (child.program, child.environment)
 
 
 def processes(log: str) -> list[Process]:
@@ -119,7 +123,7 @@ def processes(log: str) -> list[Process]:
             while parent in joined:
                 parent = joined[parent]
             before = found.setdefault(parent, Process())
-            found[process] = Process(before.program, before.environment)
+            found[process] = Process(before.program, before.environment, copy=True)
         _note(found[process], call)
     return list(found.values())
 
@@ -128,6 +132,7 @@ def _note(process: Process, call: str) -> None:
     if started := re.match(r'execve\("([^"]*)", (\[.*?\]), (\[.*\])', call):
         if call.endswith("= 0"):
             process.program, process.environment = f"{started[1]} {started[2]}", started[3]
+            process.copy = False
         process.opened.append(Path(started[1]))
     elif opened := re.match(r'open(?:at)?\((?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"([^"]*)"', call):
         process.opened.append(Path(os.path.normpath(Path(opened[1] or "/", opened[2]))))
@@ -199,7 +204,9 @@ def test_readers_scorers_git_and_ssh_keygen(trapped: Trapped, tmp_path: Path) ->
     allowed = f"sha256:{sha256((folder / 'grader.py').read_bytes()).hexdigest()}"
     ran = trapped.run(GRIDC, "run", GRIDC_ALLOW=allowed)
     trapped.require_unsprung(ran, ["models/qwen2/tokenizer.json"])
-    assert sum("_nurse" in each.program for each in ran) >= 3, "a nursery, a reader and a scorer"
+    assert sum("_nurse" in each.program for each in ran) >= 2, "a nursery and a scorer"
+    copies = [each for each in ran if each.copy and each.program == ran[0].program]
+    assert len(copies) >= 2, "a nursery that shares what the run imported, and a reader"
     shell(tmp_path, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key", "-C", "ada")
     signed = trapped.run(GRIDC, "anchor", "--key", str(tmp_path / "key"))
     trapped.require_unsprung(signed, [])

@@ -254,17 +254,41 @@ def test_what_only_the_model_itself_gets_wrong_is_refused(
     assert "times as far from the model's own attention" in str(route.why)
 
 
-@pytest.mark.parametrize("words", [16, 63, 64, 77])
-def test_a_small_vocabulary_has_tokens_for_every_path_of_a_trial(words: int) -> None:
-    """At no position have two paths that parted the same token, however few there are."""
+def tiny(words: int, dtype: Any) -> gate.ProvedPath:
+    """The route of a model with so many tokens."""
     config = transformers.LlamaConfig(
         vocab_size=words, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4
     )
     torch.manual_seed(0)
-    model = transformers.LlamaForCausalLM(config).to(torch.bfloat16).eval()
-    shape = kv_cache.Shape((), torch.bfloat16, model.device)
-    (route, *_) = gate.routes(model, config, shape, False, 2**28, 30)
+    model = transformers.LlamaForCausalLM(config).to(dtype).eval()
+    shape = kv_cache.Shape((), dtype, model.device)
+    (route, *_) = gate.routes(model, config, shape, dtype == torch.float32, 2**28, 30)
+    return route
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("words", [5, 6, 8, 12, 13, 16, 63, 64, 77])
+def test_a_small_vocabulary_has_tokens_for_every_path_of_a_trial(words: int, dtype: Any) -> None:
+    """At no position have two paths that parted the same token, however few there are."""
+    route = tiny(words, dtype)
     assert route.path.name == "forest", route.why
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("words", [2, 4])
+def test_a_vocabulary_that_is_too_small_is_said_to_be(words: int, dtype: Any) -> None:
+    with pytest.raises(
+        gate.NoProvedPath, match=f"vocabulary has {words} tokens, .* takes 5 at least: serve it"
+    ):
+        tiny(words, dtype)
+
+
+@pytest.mark.parametrize("words", [5, 12])
+def test_a_wrong_attention_is_refused_where_there_are_few_tokens(
+    words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shifted(monkeypatch, lambda path: True)
+    assert tiny(words, torch.bfloat16).path.name == "cached"
 
 
 class GpuKernels:

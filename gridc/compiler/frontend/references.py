@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
+from gridc.compiler.frontend.checkpoints import files_of, look_into
 from gridc.compiler.frontend.checks.envelope import exclude, settings
 from gridc.compiler.frontend.lookup import NotFound, ReferenceFolders
 from gridc.compiler.frontend.measurands import owner_of
@@ -144,15 +145,15 @@ def find_references(spec: Spec, source: Source, places: ReferenceFolders) -> Ref
                 else:
                     collector.add(source.diagnose(error.code, here, error.problem, error.help))
     for path, model in asked_models(spec):
-        if not model.source.startswith(("builtin:", "path:", "models:")):
-            continue  # hub models are looked up when they are needed
         try:
-            places.model(model.source)
+            look_into(model, places)
         except NotFound as error:
-            if model.source.startswith("models:") and not places.models_folder and error.code == "GC309":
+            elsewhere = (files_of(model) or "").startswith("models:") and places.models_folder is None
+            if elsewhere and error.code == "GC309":
                 absent[model.id] = error.problem
                 continue
-            collector.add(source.diagnose(error.code, (*path, "source"), error.problem, error.help))
+            key = "source" if model.weights is None else "weights"
+            collector.add(source.diagnose(error.code, (*path, key), error.problem, error.help))
     scorers: dict[str, ScorerFile] = {}
     for diagnostic in _functions_there(spec, source, places, scorers):
         collector.add(diagnostic)

@@ -1,27 +1,26 @@
 """Which weights and which tokenizer a model is, as digests, without loading either."""
 
 import hashlib
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gridc.compiler.frontend.checkpoints import (
+    WEIGHTS,
+    is_checkpoint,
+    known_files,
+    require_regular,
+    require_weights,
+)
 from gridc.compiler.frontend.lookup import BUILTIN_MODELS, MODELS_FOLDER, NotFound, ReferenceFolders
 from gridc.compiler.inputs.dataset_hub import endpoint
 from gridc.files import open_regular
 from gridc.schema.canonical import digest
 from gridc.schema.models import FILES, Model, Server, engine_kind
-
-PATTERNS = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model")
-"""The files of a model that can move an answer."""
-
-_WEIGHTS = ".safetensors"
-MOST_BYTES = 2**28
-"""Bytes of a file that is not weights: several times the largest tokenizers."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -102,10 +101,11 @@ def without_asking(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 def identify(
     model: Model, places: ReferenceFolders, pinned: str | None = None, online: bool = False
 ) -> ModelIdentity:
-    """The identity of a model. `pinned` is the commit that a lock recorded for a hub branch; without
-    one the hub is asked, but only when `online` says so.
+    """The identity of a model, whose folder was looked into (`checkpoints.look_into`). `pinned` is the commit
+    that a lock recorded for a hub branch; without one the hub is asked, but only when `online` says so.
 
-    Raises `NotFound` when a local folder is missing or is not a model that gridc loads.
+    Raises `NotFound` when a local folder is missing or has other files than the spec states, and when what
+    the hub has is not a model that gridc loads.
     """
     given = tuple(sorted((model.chat_template_args or {}).items()))
     return replace(_weights(model, places, pinned, online), template_args=given)
@@ -155,87 +155,35 @@ def _files(
 def _files_of(source: str, model: Model, folder: Path) -> tuple[tuple[str, str], ...]:
     """Name and SHA-256 of the files that a model is. What a plug-in runs need be no checkpoint: then it is
     every file of its folder."""
-    checkpoint = model.weights is not None or engine_kind(model.engine).shows_tokens
-    if checkpoint or any(folder.glob(f"*{_WEIGHTS}")):
-        _require_model(folder, source)
+    if is_checkpoint(model, folder):
         return hash_files(folder)
     found = [path for path in sorted(folder.rglob("*")) if not path.is_dir() or path.is_symlink()]
     if not found:
         raise NotFound("GC314", f"`{source}` has no file")
-    _require_regular(found, source)
+    require_regular(found, source)
     return tuple((path.relative_to(folder).as_posix(), _hash_file(path)) for path in found)
 
 
 def hash_files(folder: Path) -> tuple[tuple[str, str], ...]:
     """Name and SHA-256 of each file that can move an answer, by name."""
-    names = sorted({path.name for pattern in PATTERNS for path in folder.glob(pattern)})
+    files = known_files(folder)
     with ThreadPoolExecutor() as pool:
-        return tuple(zip(names, pool.map(_hash_file, (folder / name for name in names)), strict=True))
+        return tuple(zip((file.name for file in files), pool.map(_hash_file, files), strict=True))
 
 
 def ships_with_gridc(files: Mapping[str, str]) -> bool:
     """Whether a model's files but for its weights, by name and SHA-256, are those of one that ships with
     gridc."""
-    return frozenset((name, sha) for name, sha in files.items() if not name.endswith(_WEIGHTS)) in _shipped()
+    return frozenset((name, sha) for name, sha in files.items() if not name.endswith(WEIGHTS)) in _shipped()
 
 
 @cache
 def _shipped() -> frozenset[frozenset[tuple[str, str]]]:
     return frozenset(
-        frozenset(
-            (path.name, _hash_file(path))
-            for pattern in PATTERNS
-            for path in folder.glob(pattern)
-            if path.suffix != _WEIGHTS
-        )
+        frozenset((path.name, _hash_file(path)) for path in known_files(folder) if path.suffix != WEIGHTS)
         for folder in BUILTIN_MODELS.iterdir()
         if folder.is_dir()
     )
-
-
-_OTHER_TOKENIZERS = ("*.model", "vocab.*", "*.tiktoken")
-"""Files from which transformers makes a tokenizer.json."""
-
-
-def _require_model(folder: Path, reference: str) -> None:
-    known = [path for pattern in PATTERNS for path in sorted(folder.glob(pattern))]
-    _require_regular(known, reference)
-    for path in known:
-        if path.suffix != _WEIGHTS and path.stat().st_size > MOST_BYTES:
-            raise NotFound("GC314", f"`{path.name}` of `{reference}` has more than {MOST_BYTES:,} bytes")
-    if not list(folder.glob("*.safetensors")):
-        pickled = [path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern)]
-        problem = f"only pickled weights ({pickled[0]})" if pickled else "no *.safetensors"
-        if gguf := [path.name for path in folder.glob("*.gguf")]:
-            help = (
-                'let llama.cpp\'s server run it, and ask that: engine = "api" with base_url and '
-                'server = "llama.cpp" (`gridc docs api`)'
-            )
-            raise NotFound("GC314", f"`{reference}` has only GGUF weights ({gguf[0]})", help)
-        raise NotFound("GC314", f"`{reference}` has {problem}", _written_by("AutoModelForCausalLM"))
-    if not (folder / "config.json").is_file():
-        raise NotFound("GC314", f"`{reference}` has no config.json")
-    if not (folder / "tokenizer.json").is_file():
-        other = any(any(folder.glob(pattern)) for pattern in _OTHER_TOKENIZERS)
-        help = _written_by("AutoTokenizer") if other else "copy it from the model that this one was made from"
-        raise NotFound("GC314", f"`{reference}` has no tokenizer.json", help)
-    try:
-        json.loads((folder / "config.json").read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise NotFound("GC314", f"the config.json of `{reference}` is not JSON: {error}") from None
-
-
-def _require_regular(paths: Iterable[Path], reference: str) -> None:
-    for path in paths:
-        if path.is_symlink() or not path.is_file():
-            problem = f"`{path.name}` of `{reference}` is a link or not a regular file"
-            raise NotFound("GC314", problem, "put the file itself into the model's folder")
-
-
-def _written_by(kind: str) -> str:
-    """How transformers writes what is missing, from files that gridc does not read."""
-    call = "T.from_pretrained('FOLDER').save_pretrained('FOLDER')"
-    return f'if you trust it, write them: python -c "from transformers import {kind} as T; {call}"'
 
 
 def _hash_file(path: Path) -> str:
@@ -244,10 +192,16 @@ def _hash_file(path: Path) -> str:
 
 
 def _ask_hub(source: str, revision: str) -> str | None:
-    """The commit that a branch of a hub repository points at now, or None when the hub does not say."""
+    """The commit that a branch of a hub repository points at now, or None when the hub does not say.
+
+    Raises `NotFound` (GC314) where its files there are no weights that gridc loads.
+    """
     try:
         from huggingface_hub import HfApi
 
-        return HfApi(endpoint()).model_info(source.removeprefix("hf:"), revision=revision, timeout=10).sha
+        found = HfApi(endpoint()).model_info(source.removeprefix("hf:"), revision=revision, timeout=10)
     except Exception:  # no client, no network, no such repository: the model stays unpinned, and says so
         return None
+    if found.siblings is not None:
+        require_weights([file.rfilename for file in found.siblings], source)
+    return found.sha

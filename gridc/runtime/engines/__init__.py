@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ from gridc.compiler.frontend.plugins import Plugin, PluginError, find_plugin, wi
 from gridc.compiler.inputs.finish_reasons import FAILURE, FINISH, end_of_reason
 from gridc.compiler.inputs.models import ModelIdentity, ships_with_gridc
 from gridc.compiler.preflight.hazards import waived_for
-from gridc.confined import prepare
+from gridc.confined import importing
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.registry import Registry
 from gridc.runtime.engines.protocol import Admit, Answer, AnsweredBatch, Batch, Call, Engine, PendingBatch
@@ -49,10 +49,9 @@ def open_hf(
     if absent:
         message = f"`{name}` is a local model and {absent[0]} is not installed"
         raise UnavailableError([Diagnostic("GC604", message, help=ENGINES["hf"].install)])
-    if not ships_with_gridc(dict(identity.files)):
-        prepare("gridc.runtime.engines.hf.tokenizer")
+    ships = ships_with_gridc(dict(identity.files))
     try:
-        with _many_objects():
+        with nullcontext() if ships else importing("gridc.runtime.engines.hf.tokenizer"), _many_objects():
             from gridc.runtime.engines.hf.engine import HfEngine
             from gridc.runtime.engines.hf.loading import folder_of
     except (ImportError, OSError, MemoryError) as error:  # they are here: most often for lack of memory

@@ -461,8 +461,9 @@ def _sequences(
     config: Any, tokens: int, leaves: Sequence[tuple[int, int]]
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sequences of random tokens: the first, and others, of which each leaves an earlier one (which, at what
-    position). At no position do two of them have the same token once they have parted. And the second half of
-    the first behind another beginning."""
+    position). At no position do two of them have the same token once they have parted: by it the one is told
+    from the other. And the second half of the first behind another beginning. Raises `NoProvedPath` where
+    there are too few tokens for that."""
     vocabulary = int(config.vocab_size)
     special = [getattr(config, name, None) for name in ("pad_token_id", "eos_token_id", "bos_token_id")]
     flat = [token for part in special for token in (part if isinstance(part, list) else [part])]
@@ -470,6 +471,11 @@ def _sequences(
     avoided = [token for token in flat if token is not None and vocabulary > 64]
     every = torch.arange(vocabulary)
     known = every[~torch.isin(every, torch.tensor(avoided, dtype=every.dtype))]
+    if len(known) <= len(leaves):
+        raise NoProvedPath(
+            f"its vocabulary has {vocabulary} tokens, and the proof of how it is computed takes "
+            f"{len(leaves) + 1} at least: serve it, and ask it as an api model with base_url"
+        )
     generator = torch.Generator().manual_seed(20)
     main, other = torch.randint(0, len(known), (2, tokens), generator=generator)
     sequences = [main]
@@ -480,13 +486,13 @@ def _sequences(
 
 
 def _asides(others: int, words: int) -> list[int]:
-    """By how much the tokens of each of the other sequences are beside those of the first: all different
-    where there are enough words."""
+    """By how much the tokens of each of the other sequences are beside those of the first: all different, and
+    far from each other where there are enough words."""
     for step in range(7, 7 + words):
         asides = [1 + step * number for number in range(1, others + 1)]
         if len({0, *(aside % words for aside in asides)}) > others:
-            break
-    return asides
+            return asides
+    return list(range(1, others + 1))
 
 
 def _middle(differences: torch.Tensor) -> float:

@@ -44,8 +44,9 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
+from gridc.compiler.frontend.checkpoints import ADAPTER, IS_ADAPTER, PATTERNS, known_files
 from gridc.compiler.inputs.dataset_hub import endpoint
-from gridc.compiler.inputs.models import PATTERNS, ModelIdentity
+from gridc.compiler.inputs.models import ModelIdentity
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.files import open_regular, read_regular
 from gridc.runtime.engines.hf.gate import Lengths, shape_of
@@ -76,9 +77,6 @@ def folder_of(name: str, identity: ModelIdentity) -> Path:
 
 
 INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
-_REFUSED = {
-    "adapter_config.json": "it is an adapter, whose base model lies elsewhere: merge them into one folder",
-}
 
 
 def weight_files(folder: Path, read: Callable[[str], bytes] | None = None) -> list[str]:
@@ -124,10 +122,10 @@ class Checkpoint:
 
     def __enter__(self) -> "Checkpoint":
         self.small = Path(tempfile.mkdtemp(prefix="gridc-"))
-        names = {path.name for pattern in PATTERNS for path in self._folder.glob(pattern)}
+        names = {path.name for path in known_files(self._folder)}
         for name in sorted({*names, *self._expected}):
-            if name in _REFUSED:
-                raise ValueError(_REFUSED[name])
+            if name == ADAPTER:  # in a copy of a hub's folder, whose commit was stated and not asked for
+                raise ValueError(f"it {IS_ADAPTER}: merge them into one folder")
             if not name.endswith(".safetensors"):
                 (self.small / name).write_bytes(self._read(name))
         return self

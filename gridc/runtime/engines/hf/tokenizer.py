@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
+
 from gridc.compiler.inputs.models import ships_with_gridc
 from gridc.confined import ChildEndedError, Confined
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
@@ -77,6 +79,14 @@ class TokenizerReader:
         return [self._tokenizer.decode(each, skip_special_tokens=skip_special) for each in sequences]
 
 
+class ConfinedReader(TokenizerReader):
+    """A reader in a child. Children are many, and threads would count as memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.set_num_threads(1)
+
+
 class _Asked(Protocol):
     def ask(self, method: str, *arguments: Any, seconds: float = 0.0) -> Any: ...
 
@@ -107,7 +117,7 @@ class Tokenizer:
         # What ships with gridc is its tokenizer.json, whatever class transformers takes for its architecture.
         ships = ships_with_gridc(files)
         try:
-            self._reader: _Asked = _LocalReader() if ships else Confined(f"{__name__}:TokenizerReader")
+            self._reader: _Asked = _LocalReader() if ships else Confined(f"{__name__}:ConfinedReader")
         except ChildEndedError as error:
             raise self._too_much(error) from None
         stated = self._ask(0, "read", str(folder), precision, device, not ships)

@@ -18,6 +18,9 @@ from gridc.runtime.engines.hf.paths import own_attention, use_attention
 WORDS, NARROW = 512, 32
 """Words of a twin, and how wide its feed-forward parts are."""
 
+FEWEST = 13
+"""Words of a twin at least, though its model has fewer: a trial has so many texts (`gate.MANY`)."""
+
 SPREAD, LOGITS = 1.2, 3.0
 """Standard deviation of what a matrix makes of numbers with deviation 1, and of the logits."""
 
@@ -112,7 +115,7 @@ def _shorten(config: Any, layers: int, depth: int) -> None:
 def _narrow(config: Any) -> None:
     for name, value in list(vars(config).items()):
         if "vocab_size" in name and type(value) is int:
-            vars(config)[name] = min(value, WORDS)
+            vars(config)[name] = max(min(value, WORDS), FEWEST)
         elif _WIDE.search(name) and type(value) is int:
             vars(config)[name] = min(value, NARROW)
         elif name == "n_inner" and value is None:

@@ -1,6 +1,7 @@
 """Loading a model from the bytes that were hashed, at a precision or as shipped; its record.
 
-Each file is read once: its bytes are hashed, held against the lock, and parsed. Weights for a GPU, which may
+Each file is read once: its bytes are hashed, held against the lock, and parsed, those of a tensor in the memory
+that it keeps. Weights for a GPU, which may
 be more than this machine has memory for, are hashed in their files and copied from there, and the files must
 not have changed in between. Which files are read is decided here and not by the model's own words, so nothing
 outside its folder can be led in.
@@ -25,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,7 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.files import open_regular, read_regular
 from gridc.runtime.engines.hf.gate import Lengths, shape_of
 from gridc.runtime.engines.hf.kv_cache import Shape
+from gridc.runtime.engines.hf.tensor_files import MOST_TEXT, read_head, stored_tensors, weight_files
 
 
 def folder_of(name: str, identity: ModelIdentity) -> Path:
@@ -75,34 +78,9 @@ def folder_of(name: str, identity: ModelIdentity) -> Path:
     return Path(folder)
 
 
-INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
 _REFUSED = {
     "adapter_config.json": "it is an adapter, whose base model lies elsewhere: merge them into one folder",
 }
-
-
-def weight_files(folder: Path, read: Callable[[str], bytes] | None = None) -> list[str]:
-    """The files of a model's weights, by name: those that transformers 5 loads, for which an index counts
-    only where `model.safetensors` is missing. `read` gives the bytes of the index. Raises `ValueError` where
-    that leads out of the folder."""
-    if (folder / _SINGLE).is_file() or not (folder / INDEX).exists():
-        return [_SINGLE]
-    return indexed_files(folder, read)
-
-
-def indexed_files(folder: Path, read: Callable[[str], bytes] | None = None) -> list[str]:
-    """The files that the index of a folder names. Raises `ValueError`."""
-    data = read(INDEX) if read is not None else read_regular(folder / INDEX, MOST_TEXT)
-    try:
-        names = sorted(set(json.loads(data)["weight_map"].values()))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"`{INDEX}` has no map of weights") from None
-    for name in names:
-        if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
-            raise ValueError(f"`{INDEX}` names {name!r}, which is not a weights file of the model's folder")
-        if not (folder / name).exists():
-            raise ValueError(f"`{INDEX}` names `{name}`, and there is no such file")
-    return names
 
 
 class ChangedError(ValueError):
@@ -145,14 +123,7 @@ class Checkpoint:
             with ThreadPoolExecutor() as pool:
                 list(pool.map(self._hash, names))
         for name in names:
-            try:
-                found = (
-                    safetensors.torch.load_file(self._folder / name)
-                    if mapped
-                    else safetensors.torch.load(self._read(name))
-                )
-            except safetensors.SafetensorError as error:
-                raise ValueError(f"`{name}` is damaged: {error}") from None
+            found = self._mapped_tensors(name) if mapped else self._read_tensors(name)
             twice = min(tensors.keys() & found.keys(), default=None)
             if twice is not None:
                 raise ValueError(f"two of its files have a tensor `{twice}`: nothing says which one counts")
@@ -177,6 +148,31 @@ class Checkpoint:
         self._admit(name, hashlib.sha256(data).hexdigest())
         return data
 
+    def _mapped_tensors(self, name: str) -> dict[str, torch.Tensor]:
+        try:
+            return safetensors.torch.load_file(self._folder / name)
+        except safetensors.SafetensorError as error:
+            raise ValueError(f"`{name}` is damaged: {error}") from None
+
+    def _read_tensors(self, name: str) -> dict[str, torch.Tensor]:
+        """The tensors of a file, hashed as they are read, each into the memory that it keeps. Raises
+        `ChangedError`, and `ValueError` where the file is damaged."""
+        damage: ValueError | None = None
+        tensors: dict[str, torch.Tensor] = {}
+        with open_regular(self._folder / name) as file:
+            hashed = _HashedFile(file)
+            try:
+                for stored in read_head(hashed.read, os.fstat(file.fileno()).st_size):
+                    numbers = torch.empty(stored.bytes, dtype=torch.uint8)
+                    hashed.fill(numbers)
+                    tensors[stored.name] = numbers.view(_STORED[stored.dtype]).reshape(stored.shape)
+            except ValueError as error:  # of a file that changed it says nothing
+                tensors, damage = {}, error
+            self._admit(name, hashed.digest())
+        if damage is not None:
+            raise ValueError(f"`{name}` is damaged: {damage}")
+        return tensors
+
     def _hash(self, name: str) -> None:
         """Hash a file where it is. Raises `ChangedError`."""
         with open_regular(self._folder / name) as file:
@@ -187,6 +183,46 @@ class Checkpoint:
         expected = self._expected.get(name, None if self._expected else digest)
         if digest != expected or self.files.setdefault(name, digest) != digest:
             raise ChangedError(f"`{name}` is not the file that was hashed")
+
+
+_STORED: Mapping[str, torch.dtype] = {
+    "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
+    "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8,
+    "U64": torch.uint64, "U32": torch.uint32, "U16": torch.uint16, "U8": torch.uint8, "BOOL": torch.bool,
+    "F8_E4M3": torch.float8_e4m3fn, "F8_E4M3FNUZ": torch.float8_e4m3fnuz,
+    "F8_E5M2": torch.float8_e5m2, "F8_E5M2FNUZ": torch.float8_e5m2fnuz, "C64": torch.complex64,
+}  # fmt: skip
+"""What torch calls the formats of `tensor_files.STORED_BITS`."""
+
+
+class _HashedFile:
+    """A file that is read once from its beginning, every byte of which is hashed."""
+
+    PIECE = 2**22
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file, self._sha256 = file, hashlib.sha256()
+
+    def read(self, length: int) -> bytes:
+        """The next bytes, fewer where the file ends."""
+        data = self._file.read(length)
+        self._sha256.update(data)
+        return data
+
+    def fill(self, numbers: torch.Tensor) -> None:
+        """Read the next bytes into `numbers` (bytes,). Raises `ValueError` where the file ends before."""
+        memory = numbers.numpy().data
+        for start in range(0, len(memory), self.PIECE):
+            piece = memory[start : start + self.PIECE]
+            if self._file.readinto(piece) != len(piece):
+                raise ValueError("it became shorter while it was read")
+            self._sha256.update(piece)
+
+    def digest(self) -> str:
+        """SHA-256 of the whole file, of which the rest is read."""
+        while self.read(self.PIECE):
+            pass
+        return self._sha256.hexdigest()
 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:
@@ -322,8 +358,8 @@ MOST_NUMBER = 2**53
 """Whole numbers of a configuration lie within plus and minus this: what lies beyond counts nothing, and
 libraries in C refuse it each in a way of its own."""
 
-MOST_TEXT, MOST_DEPTH = 2**24, 100
-"""Bytes of a configuration, and how deep its tables and lists may stand in each other."""
+MOST_DEPTH = 100
+"""How deep the tables and lists of a configuration may stand in each other."""
 
 SPARE_NUMBERS = 2**28
 """Numbers that a model computes from its configuration and no file holds, such as masks and positions."""
@@ -497,8 +533,9 @@ def load(
     config: Any, weights: dict[str, torch.Tensor], generation: Any, precision: str, device: torch.device
 ) -> tuple[Any, dict[str, int]]:
     """The model of a configuration with these weights, without code of its own, and the tensors that nothing
-    in it reads (see `_unread`). Raises `ValueError` where the weights do not fill it, or are not all of it,
-    besides what transformers raises."""
+    in it reads (see `_unread`). `weights` is emptied: what a tensor is converted to takes the memory that the
+    tensor had. Raises `ValueError` where the weights do not fill it, or are not all of it, besides what
+    transformers raises."""
     dimensions = {name: tensor.dim() for name, tensor in weights.items()}
     dtype = compute_type(config, precision, device)
     options: dict[str, Any] = {"dtype": dtype}
@@ -516,7 +553,7 @@ def load(
         model, report = kind.from_pretrained(
             None,
             config=own,
-            state_dict=weights,
+            state_dict={name: _GivenOnce(weights.pop(name)) for name in dimensions},
             device_map=str(device),
             trust_remote_code=False,
             output_loading_info=True,
@@ -546,6 +583,21 @@ def load(
         if type(module).__name__ == "Linear8bitLt":
             module.forward = partial(_by_rows, module.forward)
     return model.eval(), unread
+
+
+class _GivenOnce:
+    """A tensor that transformers' loader takes as it takes one that lies in a file: by asking for all of it.
+    Nothing holds it here afterwards, and the loader's list of all weights only holds this."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._held = [tensor]
+        self._is_floating_point = tensor.is_floating_point()
+
+    def __getitem__(self, every: Any) -> torch.Tensor:
+        return self._held.pop()[every]
+
+    def is_floating_point(self) -> bool:
+        return self._is_floating_point
 
 
 def _require_tensors(missing: Sequence[str]) -> None:
@@ -722,26 +774,13 @@ def memory(device: torch.device) -> tuple[int, int]:
     return kib.get("MemAvailable", 0) * 1024, kib["MemTotal"] * 1024
 
 
-_WIDER = {"F64": 0.5, "F32": 1, "BF16": 2, "F16": 2}
-"""How often larger a tensor is in fp32. Of packed numbers none is taken to have less than four bits."""
-
-
 def bytes_in_fp32(folder: Path) -> int:
     """About the memory that the weights in a folder take in fp32, from the heads of their files. Where they
     are not there, loading them says so."""
-    total = 0.0
     try:
-        files = [path for name in weight_files(folder) if (path := folder / name).is_file()]
-    except ValueError:
+        return sum(4 * tensor.numbers for tensor in stored_tensors(folder))
+    except (OSError, ValueError):
         return 0
-    for path in files:
-        with path.open("rb") as data:
-            head = json.loads(data.read(int.from_bytes(data.read(8), "little")))
-        for key, tensor in head.items():
-            if key != "__metadata__":
-                start, end = tensor["data_offsets"]
-                total += (end - start) * _WIDER.get(tensor["dtype"], 8)
-    return int(total)
 
 
 def _processor() -> str:

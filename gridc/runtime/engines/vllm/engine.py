@@ -239,7 +239,7 @@ def unlike_transformers(folder: Path) -> Iterator[tuple[str, str | None]]:
     See `maybe_override_with_speculators` and `get_config` in vllm/transformers_utils/config.py, and
     `_prepare_weights` in vllm/model_executor/model_loader/default_loader.py.
     """
-    from gridc.runtime.engines.hf.loading import INDEX, indexed_files, weight_files
+    from gridc.runtime.engines.hf.tensor_files import INDEX, indexed_files, weight_files
 
     config = json.loads((folder / "config.json").read_text("utf-8"))
     if not isinstance(config, dict):

@@ -1,10 +1,9 @@
 """Loading a model from the bytes that were hashed, at a precision or as shipped; its record.
 
-Each file is read once: its bytes are hashed, held against the lock, and parsed, those of a tensor in the memory
-that it keeps. Weights for a GPU, which may
-be more than this machine has memory for, are hashed in their files and copied from there, and the files must
-not have changed in between. Which files are read is decided here and not by the model's own words, so nothing
-outside its folder can be led in.
+Each file is read once: its bytes are hashed, held against the lock, and parsed, those of a tensor in the
+memory that it keeps. Weights for a GPU, which may be more than this machine has memory for, are hashed in
+their files and copied from there, and the files must not have changed in between. Which files are read is
+decided here and not by the model's own words, so nothing outside its folder can be led in.
 
 A checkpoint can be loaded as it is shipped: in the number format that its config.json states, quantised or
 not. Formats of which only some hardware multiplies the packed numbers are unpacked when the model is loaded,
@@ -52,7 +51,8 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.files import open_regular, read_regular
 from gridc.runtime.engines.hf.gate import Lengths, shape_of
 from gridc.runtime.engines.hf.kv_cache import Shape
-from gridc.runtime.engines.hf.tensor_files import MOST_TEXT, read_head, stored_tensors, weight_files
+from gridc.runtime.engines.hf.memory import AS_SHIPPED, is_shortage
+from gridc.runtime.engines.hf.tensor_files import MOST_TEXT, read_head, weight_files
 
 
 def folder_of(name: str, identity: ModelIdentity) -> Path:
@@ -228,9 +228,6 @@ class _HashedFile:
 def _state(status: os.stat_result) -> tuple[int, ...]:
     """What moves when a file is written to or another one takes its place."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-AS_SHIPPED = "as_shipped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -560,9 +557,9 @@ def load(
             ignore_mismatched_sizes=True,  # they are named below, which its own error does not do
             **options,
         )
-    except torch.OutOfMemoryError:
-        raise
-    except RuntimeError:  # it cannot join the experts of a layer into one tensor
+    except RuntimeError as error:  # it cannot join the experts of a layer into one tensor
+        if is_shortage(error):
+            raise
         _require_tensors(_lost_experts(dimensions))
         raise
     unlike = sorted(report["mismatched_keys"])
@@ -758,29 +755,15 @@ def peak_bytes(device: torch.device) -> int:
 
 def free_share(device: torch.device) -> float:
     """How much of the device's memory is free, from 0 to 1; 0 where the system does not say."""
-    free, total = memory(device)
-    return free / total
-
-
-def memory(device: torch.device) -> tuple[int, int]:
-    """The bytes of a device's memory that are free, none where the system does not say, and all."""
     if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)
+        free, total = torch.cuda.mem_get_info(device)
+        return free / total
     try:
         lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
     except OSError:
-        return 0, 1
+        return 0.0
     kib = {name: int(value.split()[0]) for name, _, value in (line.partition(":") for line in lines)}
-    return kib.get("MemAvailable", 0) * 1024, kib["MemTotal"] * 1024
-
-
-def bytes_in_fp32(folder: Path) -> int:
-    """About the memory that the weights in a folder take in fp32, from the heads of their files. Where they
-    are not there, loading them says so."""
-    try:
-        return sum(4 * tensor.numbers for tensor in stored_tensors(folder))
-    except (OSError, ValueError):
-        return 0
+    return kib.get("MemAvailable", 0) / kib["MemTotal"]
 
 
 def _processor() -> str:

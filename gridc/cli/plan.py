@@ -156,6 +156,12 @@ def _print_plan(manifest: dict[str, Any]) -> None:
     for name, calls in manifest["references"].items():
         text = f"reference: {calls} greedy calls of {name} are made once more here in fp32, on the CPU"
         console.print(escape(f"{text} (`gridc run --reference 0`: none)"))
+    for row in manifest["memory"]:
+        console.print(escape(f"memory: {row['words']}"))
+        if row["lacks"]:
+            console.print(escape(f"does not fit: {row['lacks']}"))
+    for line in manifest["advice"]:
+        console.print(escape(f"note: {line}"))
     for name, reason in manifest["unpinned"].items():
         console.print(escape(f"unpinned: {name} ({reason})"))
     for line in manifest["leaves"]:

@@ -341,17 +341,17 @@ def _compared(
 
 
 def _require_memory(name: str, files: ModelIdentity) -> None:
-    """Raise `UnavailableError` (GC606) where the weights in fp32, and half as much to work with, are more
-    than what is free."""
-    from torch import device
+    """Raise `UnavailableError` (GC608) where the weights in fp32, and what is needed to work with them, are
+    more than what is free: nobody asked for this, and the machine may be in use."""
+    from gridc.runtime.engines.hf.loading import folder_of
+    from gridc.runtime.engines.hf.memory import MIB, USUAL_KV_MIB, free_memory, need_of_files, size
 
-    from gridc.runtime.engines.hf.loading import bytes_in_fp32, folder_of, memory
-
-    needed, (free, _) = bytes_in_fp32(folder_of(name, files)) * 1.5, memory(device("cpu"))
-    if needed > free:
-        message = f"it takes about {needed / 2**30:,.1f} GiB of memory, and {free / 2**30:,.1f} GiB are free"
+    need = need_of_files(folder_of(name, files), EXACT, "cpu", USUAL_KV_MIB * MIB, None)
+    free = free_memory("cpu")
+    if need is not None and free is not None and need.peak > free.bytes:
+        message = f"it takes about {size(need.peak)} of memory, and {free.words}"
         help = f"`--reference {USUAL}` tries it all the same"
-        raise UnavailableError([Diagnostic("GC606", message, help=help)])
+        raise UnavailableError([Diagnostic("GC608", message, help=help)])
 
 
 def _is_determined(call: Call) -> bool:

@@ -32,6 +32,7 @@ from gridc.runtime import blinding, judging
 from gridc.runtime import noise as reference
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.api.attempts import CallCost, PaidEngine, Terms
+from gridc.runtime.engines.hf.memory import USUAL_KV_MIB
 from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, environments_words
 from gridc.runtime.noise import measure, sentences
 from gridc.runtime.stages import WHOLE, Open, Say, Shard, Stage, open_stages, wave_stages
@@ -149,10 +150,12 @@ def connecting(
     consents: Consents,
     say: Say,
     repeat_lost: bool = False,
+    parted: bool = False,
 ) -> Open:
     """Opens engines as `open_engine` does, and connects those that pay for requests. `consents` says to what
     the person consented, `say` is told by which model something is waited for; `repeat_lost`: calls of a
-    batch that may have been paid and cannot be found are asked again.
+    batch that may have been paid and cannot be found are asked again; `parted`: other machines do other parts
+    of the run.
 
     Raises `UnavailableError` (GC637) where money is limited and a model has no price.
     """
@@ -162,7 +165,7 @@ def connecting(
     keys = tuple(sorted({reach.variable for reach in reached if reach.variable is not None}))
 
     def open_connected(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
-        engine = open_engine(name, identity, precision, spec)
+        engine = open_engine(name, identity, precision, _with_room(spec, store, identity, precision, parted))
         if isinstance(engine, PaidEngine):
             reach = reach_of(identity)
             consent = None if reach is None else consents.get(reach.pair)
@@ -171,6 +174,23 @@ def connecting(
         return engine
 
     return open_connected
+
+
+def _with_room(spec: Spec, store: Writer, identity: ModelIdentity, precision: str, parted: bool) -> Spec:
+    """The spec, with the `kv_mib` that an earlier run into the store took for a model where nobody states it.
+    Batches follow from it, so a resumed run forms those that were missing, and parts of a run take the usual
+    one, in which they agree."""
+    if spec.engine.kv_mib is not None:
+        return spec
+    kept = [
+        load.as_json().get("kv_mib")
+        for load in store.bodies_of(events.ModelLoaded)
+        if (load.identity, load.precision) == (identity.digest, precision)
+    ]
+    known = kept[-1] if kept else USUAL_KV_MIB if parted else None
+    if not isinstance(known, int):
+        return spec
+    return spec.model_copy(update={"engine": spec.engine.model_copy(update={"kv_mib": known})})
 
 
 def require_prices(spec: Spec, prices: Mapping[str, TokenPrice]) -> None:
@@ -285,7 +305,9 @@ def run(
             watch(RunStep(model, 0, 0, sentence, found=True))
 
         announced = _announcing(open_engine, watch)
-        opens = connecting(announced, lock, store, meter, compiled.spec, consents, say, repeat_lost)
+        opens = connecting(
+            announced, lock, store, meter, compiled.spec, consents, say, repeat_lost, shard.of > 1
+        )
         stages = open_stages(plan, store, shard, opens, say)
         tasks = {proof.benchmark: str(proof) for proof in prompt_proofs(plan)}
         start = events.RunStarted(

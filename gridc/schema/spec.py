@@ -400,8 +400,13 @@ class EngineSettings(Table):
     """How to run. Never part of the stamp, because it may not move a result."""
 
     kv_mib: Annotated[
-        int, Field(ge=1, description="Most memory for the keys and values of one batch, in MiB.")
-    ] = 1024
+        int | None,
+        Field(
+            ge=1,
+            description="Most memory for the keys and values of one batch, in MiB. Default: 1024 on a CPU, "
+            "half of what a GPU has free beside the weights.",
+        ),
+    ] = None
     batch_prompts: Annotated[
         int | None, Field(ge=1, description="Most prompts in one batch. Default: as many as fit kv_mib.")
     ] = None

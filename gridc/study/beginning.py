@@ -17,6 +17,7 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.task_index import INSTALL, is_installed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import COMPARISONS, right_answers
+from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.consent import asked_of_hub
 from gridc.compiler.preflight.task_files import make_task_files, read_with_tasks
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
@@ -25,6 +26,7 @@ from gridc.schema import jsonschema
 from gridc.schema.effects import Match, MatchKind
 from gridc.schema.items import LOADER_KINDS, OptionLabels
 from gridc.schema.models import engine_for, engine_kind
+from gridc.study.machine import advice, memory_of
 from gridc.study.place import SPEC_NAME, place_of
 
 TITLE, MODELS, BENCHMARKS = draft.TITLE, draft.MODELS, draft.BENCHMARKS
@@ -187,7 +189,8 @@ def _compiled(tried: Path, spec: Path, recognised: Sequence[str]) -> tuple[tuple
             names = ", ".join(sorted(checked.references.absent))
             return (), [f"not looked at, as its files are not here: {names}"]
         study = place.compiled().study
-        return (), [*study.notes(), *unstated(study.spec), *_earning(study)]
+        needs = memory_of(Plan(study), calls=False)
+        return (), [*study.notes(), *unstated(study.spec), *_earning(study), *advice(needs)]
     except HazardError as error:
         return _moved(error, spec), []
     except GridcError as error:

@@ -37,6 +37,7 @@ from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.numbers import percent
 from gridc.runtime.noise import USUAL, planned
 from gridc.runtime.store.store import Store
+from gridc.study.machine import ModelMemory, advice, memory_of
 from gridc.study.place import Place, require_lock
 
 
@@ -46,8 +47,9 @@ class PlanReport:
     loses `against` an earlier stamp, where one was given, what `leaves` the machine, a sentence each, how
     many calls of each served model a run makes once more here (`references`), what it makes once more for the
     noise floor (`repeats`, None: nothing), and a sentence for each benchmark whose answers are read in a way
-    that nobody has checked (`readings`). Its JSON also says which drawn answers serve several configurations
-    (`shared`)."""
+    that nobody has checked (`readings`). `memory` says what each local model needs of this machine. Its JSON
+    also says which drawn answers serve several configurations (`shared`), and what a person with such models
+    may want to write (`advice`)."""
 
     manifest: Manifest
     prospects: Mapping[str, Any]
@@ -56,6 +58,7 @@ class PlanReport:
     references: Mapping[str, int] = field(default_factory=dict)
     repeats: str | None = None
     readings: tuple[str, ...] = ()
+    memory: tuple[ModelMemory, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """As `gridc plan --json` prints it."""
@@ -63,7 +66,9 @@ class PlanReport:
         counts = self.manifest.counts
         shared = [] if counts is None else shared_words(counts.shared_draws)
         sentences = {"leaves": list(self.leaves), "shared": shared, "readings": list(self.readings)}
-        beside = {**sentences, "references": dict(self.references), "repeats": self.repeats}
+        machine = {"memory": [row.as_json() for row in self.memory], "advice": list(advice(self.memory))}
+        made_again = {"references": dict(self.references), "repeats": self.repeats}
+        beside = {**sentences, **made_again, **machine}
         return {**self.manifest.as_json(), **self.prospects, **beside, **earlier}
 
     def __repr__(self) -> str:
@@ -96,6 +101,7 @@ def plan(place: Place, against: str | None) -> PlanReport:
         {model.id: USUAL for model in compiled.spec.model if compiled.study.models[model.id].served_files},
         planned(compiled.spec.engine),
         tuple(unchecked_readings(lowered)),
+        tuple(memory_of(lowered)),
     )
 
 

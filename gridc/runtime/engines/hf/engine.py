@@ -13,11 +13,12 @@ from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from weakref import WeakSet
 
 import torch
 
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
-from gridc.runtime.engines.hf import loading
+from gridc.runtime.engines.hf import loading, memory
 from gridc.runtime.engines.hf.attention import UnsupportedAttention
 from gridc.runtime.engines.hf.batching import (
     FEW,
@@ -30,7 +31,8 @@ from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.gate import ProvedPath, proved_path_from_json, routes
 from gridc.runtime.engines.hf.kept_proofs import KeptProof, ProofKeeper, code_digest
 from gridc.runtime.engines.hf.kv_cache import PrefixCache, Shape
-from gridc.runtime.engines.hf.loading import AS_SHIPPED, ChangedError, Checkpoint
+from gridc.runtime.engines.hf.loading import ChangedError, Checkpoint
+from gridc.runtime.engines.hf.memory import AS_SHIPPED
 from gridc.runtime.engines.hf.paths import ComputePath, ForwardWork
 from gridc.runtime.engines.hf.prompts import Prompts
 from gridc.runtime.engines.hf.sampling import NonFiniteLogitsError, uniforms
@@ -80,7 +82,7 @@ class HfEngine:
         template_args: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self._name, self._folder, self._precision, self._settings = name, folder, precision, settings
-        self._opened_with = (name, folder, precision, settings, waived, files, template_args)
+        self._asked_with = waived, files, template_args
         device = loading.device_of(settings.device)
         self._checkpoint = Checkpoint(folder, files)
         try:
@@ -102,12 +104,30 @@ class HfEngine:
         self._routes: list[ProvedPath] = []
         self._proved: dict[str, Any] = {}
         self._stops = frozenset[int]()
-        self._bank = PrefixCache(settings.kv_mib * _MIB)
+        self._bank = PrefixCache(0)
         torch.set_num_threads(settings.threads or _threads())
 
     def __reduce__(self) -> Any:
         """An engine whose model is not loaded: it is opened again where it comes to, on the device there."""
-        return _reopened, (self._opened_with, self._longest)
+        opened_with = (self._name, self._folder, self._precision, self._settings, *self._asked_with)
+        return _reopened, (opened_with, self._longest)
+
+    @property
+    def _kv_mib(self) -> int:
+        """The bound on keys and values. It is chosen once, since batches follow from it, and not before it is
+        needed: asking a GPU takes some of its memory."""
+        if self._settings.kv_mib is None:
+            need = self._need(0)
+            chosen = memory.usual_kv_mib(self._shape.device.type, need.weights if need else 0)
+            self._settings = self._settings.model_copy(update={"kv_mib": chosen})
+        assert self._settings.kv_mib is not None
+        return self._settings.kv_mib
+
+    def _need(self, kv_mib: int) -> memory.MemoryNeed | None:
+        """The memory that this takes with that bound; None where its files do not say."""
+        call, described = self._longest * self._shape.position_bytes, self.prompts.tokenizer.layout.weights
+        kind = self._shape.device.type
+        return memory.need_of_files(self._folder, self._precision, kind, kv_mib * _MIB, call, described)
 
     def effective(self) -> dict[str, Any]:
         """What is really run. Loads the model."""
@@ -123,7 +143,7 @@ class HfEngine:
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
             "paths": {route.path.name: route.manifest() for route in self._routes},
             "proved": self._proved,
-            "kv_mib": self._settings.kv_mib,
+            "kv_mib": self._kv_mib,
             "chat_template": hashlib.sha256(template.encode()).hexdigest() if template else None,
             "bos": self.prompts.tokenizer.bos_token_id,
             "plain_text_gets_bos": self.prompts.begins,
@@ -157,7 +177,7 @@ class HfEngine:
         return [*batches, Batch(tuple(failed), 0, TooLongCalls(failed))] if failed else batches
 
     def _bound(self, prompts: int | None) -> Bound:
-        return Bound(self._settings.kv_mib * _MIB // self._shape.position_bytes, prompts)
+        return Bound(self._kv_mib * _MIB // self._shape.position_bytes, prompts)
 
     def repetitions(self, some: Sequence[Answered], tokens: float) -> tuple[str, list[Batch]]:
         """As `protocol.repetitions`."""
@@ -197,10 +217,12 @@ class HfEngine:
                 if isinstance(path, Forest):
                     path.bank = None if work.anew else self._bank
                 spent.add(path.decode(work.trunk, work.cuts, members, self._ends()))
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            raise UnavailableError([Diagnostic("GC608", f"`{self._name}`: {error}")]) from None
         except NonFiniteLogitsError as error:
             raise UnavailableError([Diagnostic("GC641", f"`{self._name}`: {error}")]) from None
+        except Exception as error:  # by its words: torch has no type for a CPU that is out of memory
+            if not memory.is_shortage(error):
+                raise
+            raise self._ran_out(error) from None
         seconds = time.perf_counter() - begun
         share = seconds / len(by_call)
         answers = [
@@ -234,19 +256,23 @@ class HfEngine:
         """Keep the model while half of the memory is free: what is loaded next is often as large."""
         if loading.free_share(self._shape.device) < 0.5:
             self.close()
+        elif self._model is not None:
+            _RESTING.add(self)
 
     def close(self) -> None:
         """Free the model, before the next one is loaded."""
+        _RESTING.discard(self)
         if self._model is None:
             return
         self._model, self._routes = None, []
-        self._bank = PrefixCache(self._settings.kv_mib * _MIB)
+        self._bank = PrefixCache(0)
         gc.collect()
         if self._shape.device.type == "cuda":
             torch.cuda.empty_cache()
 
     def _load(self) -> Any:
         """The model, with routes that are proved for the longest call that is known so far."""
+        _RESTING.discard(self)
         if self._routes and _route_takes(self._routes[-1], self._longest):
             return self._model
         try:
@@ -256,21 +282,40 @@ class HfEngine:
             self._prove()
         except NonFiniteLogitsError as error:
             raise UnavailableError([Diagnostic("GC641", f"`{self._name}`: {error}")]) from None
+        except GridcError:
+            raise
         except Exception as error:  # whatever a strange model makes transformers raise
-            raise self._unusable(error) from None
+            raise self._ran_out(error) if memory.is_shortage(error) else self._unusable(error) from None
         return self._model
 
     def _loaded(self) -> Any:
+        self._require_memory()
         device = self._shape.device
+        # Threads are made while there is memory: OpenMP ends the process where it can make none.
+        torch.ones(2**20).sum()
+        self._bank = PrefixCache(self._kv_mib * _MIB)
         weights = self._checkpoint.weights(mapped=device.type == "cuda")
         self.prompts.tokenizer.layout.require(loading.most_numbers(self._stated, weights))
         model, self._unread = loading.load(self._stated, weights, self._generation, self._precision, device)
         self._checkpoint.require_unchanged()
         return model
 
+    def _require_memory(self) -> None:
+        """Raise `UnavailableError` (GC608) where the model cannot run in what is free. Models at rest are
+        closed before that is said."""
+        need, device = self._need(self._kv_mib), self._shape.device.type
+        resting = list(_RESTING)
+        while lacking := memory.lacking(self._name, self._precision, need, memory.free_memory(device)):
+            if not resting:
+                raise UnavailableError([lacking])
+            resting.pop().close()
+
+    def _ran_out(self, error: Exception) -> UnavailableError:
+        return UnavailableError([memory.ran_out(self._name, self._precision, error, self._kv_mib)])
+
     def _prove(self) -> None:
         """The routes of the model: as they were proved before, where that still holds, else proved now."""
-        model, device, room = self._model, self._shape.device, self._settings.kv_mib * _MIB
+        model, device, room = self._model, self._shape.device, self._kv_mib * _MIB
         keeper = ProofKeeper(
             {
                 "files": self._checkpoint.files,
@@ -342,6 +387,10 @@ def _computed(member: Member, content: Mapping[str, Any]) -> Tokens:
     a token that ended the turn was chosen after it."""
     path = member.given or tuple(content["tokens"])
     return path if content.get("end") is not None else path[:-1]
+
+
+_RESTING: "WeakSet[HfEngine]" = WeakSet()
+"""Engines that are not asked now and keep their model."""
 
 
 def _threads() -> int:

@@ -26,6 +26,7 @@ from gridc.runtime.engines.hf.attention import NAME as FOREST_ATTENTION
 from gridc.runtime.engines.hf.attention import Softmax, UnsupportedAttention, viewing
 from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.kv_cache import Shape
+from gridc.runtime.engines.hf.memory import is_shortage
 from gridc.runtime.engines.hf.paths import (
     CachedPath,
     ComputePath,
@@ -363,7 +364,10 @@ def _attempt(references: "_References", form: PathForm, measured: bool = False) 
 
 
 def _refusal(error: Exception) -> str:
-    """Why a path that raised this is not taken."""
+    """Why a path that raised this is not taken. Raises the error where there was no memory for it: with more
+    the path may be right, and answers must not depend on that."""
+    if is_shortage(error):
+        raise error
     if isinstance(error, UnsupportedAttention | NonFiniteLogitsError):
         return str(error)
     text = str(error).strip().partition("\n")[0][:120]
@@ -412,7 +416,9 @@ class _References:
             if name != own:
                 try:
                     self.logits.append(_logits(model, name, main[None]))
-                except (ValueError, ImportError, NotImplementedError, RuntimeError):
+                except (ValueError, ImportError, NotImplementedError, RuntimeError) as error:
+                    if is_shortage(error):
+                        raise
                     continue  # it has no such implementation
         for logits in (*self.logits, elsewhere):
             if not bool(logits.isfinite().all()):

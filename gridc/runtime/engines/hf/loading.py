@@ -1,9 +1,9 @@
 """Loading a model from the bytes that were hashed, at a precision or as shipped; its record.
 
-Each file is read once: its bytes are hashed, held against the lock, and parsed. Weights for a GPU, which may
-be more than this machine has memory for, are hashed in their files and copied from there, and the files must
-not have changed in between. Which files are read is decided here and not by the model's own words, so nothing
-outside its folder can be led in.
+Each file is read once: its bytes are hashed, held against the lock, and parsed, those of a tensor in the
+memory that it keeps. Weights for a GPU, which may be more than this machine has memory for, are hashed in
+their files and copied from there, and the files must not have changed in between. Which files are read is
+decided here and not by the model's own words, so nothing outside its folder can be led in.
 
 A checkpoint can be loaded as it is shipped: in the number format that its config.json states, quantised or
 not. Formats of which only some hardware multiplies the packed numbers are unpacked when the model is loaded,
@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,8 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.files import open_regular, read_regular
 from gridc.runtime.engines.hf.gate import Lengths, shape_of
 from gridc.runtime.engines.hf.kv_cache import Shape
+from gridc.runtime.engines.hf.memory import AS_SHIPPED, is_shortage
+from gridc.runtime.engines.hf.tensor_files import MOST_TEXT, read_head, weight_files
 
 
 def folder_of(name: str, identity: ModelIdentity) -> Path:
@@ -74,33 +77,6 @@ def folder_of(name: str, identity: ModelIdentity) -> Path:
         message = f"`{repository}` at {identity.revision[:12]} cannot be downloaded: {error}"
         raise UnavailableError([Diagnostic("GC606", message)]) from None
     return Path(folder)
-
-
-INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
-
-
-def weight_files(folder: Path, read: Callable[[str], bytes] | None = None) -> list[str]:
-    """The files of a model's weights, by name: those that transformers 5 loads, for which an index counts
-    only where `model.safetensors` is missing. `read` gives the bytes of the index. Raises `ValueError` where
-    that leads out of the folder."""
-    if (folder / _SINGLE).is_file() or not (folder / INDEX).exists():
-        return [_SINGLE]
-    return indexed_files(folder, read)
-
-
-def indexed_files(folder: Path, read: Callable[[str], bytes] | None = None) -> list[str]:
-    """The files that the index of a folder names. Raises `ValueError`."""
-    data = read(INDEX) if read is not None else read_regular(folder / INDEX, MOST_TEXT)
-    try:
-        names = sorted(set(json.loads(data)["weight_map"].values()))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"`{INDEX}` has no map of weights") from None
-    for name in names:
-        if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
-            raise ValueError(f"`{INDEX}` names {name!r}, which is not a weights file of the model's folder")
-        if not (folder / name).exists():
-            raise ValueError(f"`{INDEX}` names `{name}`, and there is no such file")
-    return names
 
 
 class ChangedError(ValueError):
@@ -143,14 +119,7 @@ class Checkpoint:
             with ThreadPoolExecutor() as pool:
                 list(pool.map(self._hash, names))
         for name in names:
-            try:
-                found = (
-                    safetensors.torch.load_file(self._folder / name)
-                    if mapped
-                    else safetensors.torch.load(self._read(name))
-                )
-            except safetensors.SafetensorError as error:
-                raise ValueError(f"`{name}` is damaged: {error}") from None
+            found = self._mapped_tensors(name) if mapped else self._read_tensors(name)
             twice = min(tensors.keys() & found.keys(), default=None)
             if twice is not None:
                 raise ValueError(f"two of its files have a tensor `{twice}`: nothing says which one counts")
@@ -175,6 +144,31 @@ class Checkpoint:
         self._admit(name, hashlib.sha256(data).hexdigest())
         return data
 
+    def _mapped_tensors(self, name: str) -> dict[str, torch.Tensor]:
+        try:
+            return safetensors.torch.load_file(self._folder / name)
+        except safetensors.SafetensorError as error:
+            raise ValueError(f"`{name}` is damaged: {error}") from None
+
+    def _read_tensors(self, name: str) -> dict[str, torch.Tensor]:
+        """The tensors of a file, hashed as they are read, each into the memory that it keeps. Raises
+        `ChangedError`, and `ValueError` where the file is damaged."""
+        damage: ValueError | None = None
+        tensors: dict[str, torch.Tensor] = {}
+        with open_regular(self._folder / name) as file:
+            hashed = _HashedFile(file)
+            try:
+                for stored in read_head(hashed.read, os.fstat(file.fileno()).st_size):
+                    numbers = torch.empty(stored.bytes, dtype=torch.uint8)
+                    hashed.fill(numbers)
+                    tensors[stored.name] = numbers.view(_STORED[stored.dtype]).reshape(stored.shape)
+            except ValueError as error:  # of a file that changed it says nothing
+                tensors, damage = {}, error
+            self._admit(name, hashed.digest())
+        if damage is not None:
+            raise ValueError(f"`{name}` is damaged: {damage}")
+        return tensors
+
     def _hash(self, name: str) -> None:
         """Hash a file where it is. Raises `ChangedError`."""
         with open_regular(self._folder / name) as file:
@@ -187,12 +181,49 @@ class Checkpoint:
             raise ChangedError(f"`{name}` is not the file that was hashed")
 
 
+_STORED: Mapping[str, torch.dtype] = {
+    "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
+    "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8,
+    "U64": torch.uint64, "U32": torch.uint32, "U16": torch.uint16, "U8": torch.uint8, "BOOL": torch.bool,
+    "F8_E4M3": torch.float8_e4m3fn, "F8_E4M3FNUZ": torch.float8_e4m3fnuz,
+    "F8_E5M2": torch.float8_e5m2, "F8_E5M2FNUZ": torch.float8_e5m2fnuz, "C64": torch.complex64,
+}  # fmt: skip
+"""What torch calls the formats of `tensor_files.STORED_BITS`."""
+
+
+class _HashedFile:
+    """A file that is read once from its beginning, every byte of which is hashed."""
+
+    PIECE = 2**22
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file, self._sha256 = file, hashlib.sha256()
+
+    def read(self, length: int) -> bytes:
+        """The next bytes, fewer where the file ends."""
+        data = self._file.read(length)
+        self._sha256.update(data)
+        return data
+
+    def fill(self, numbers: torch.Tensor) -> None:
+        """Read the next bytes into `numbers` (bytes,). Raises `ValueError` where the file ends before."""
+        memory = numbers.numpy().data
+        for start in range(0, len(memory), self.PIECE):
+            piece = memory[start : start + self.PIECE]
+            if self._file.readinto(piece) != len(piece):
+                raise ValueError("it became shorter while it was read")
+            self._sha256.update(piece)
+
+    def digest(self) -> str:
+        """SHA-256 of the whole file, of which the rest is read."""
+        while self.read(self.PIECE):
+            pass
+        return self._sha256.hexdigest()
+
+
 def _state(status: os.stat_result) -> tuple[int, ...]:
     """What moves when a file is written to or another one takes its place."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-AS_SHIPPED = "as_shipped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,8 +351,8 @@ MOST_NUMBER = 2**53
 """Whole numbers of a configuration lie within plus and minus this: what lies beyond counts nothing, and
 libraries in C refuse it each in a way of its own."""
 
-MOST_TEXT, MOST_DEPTH = 2**24, 100
-"""Bytes of a configuration, and how deep its tables and lists may stand in each other."""
+MOST_DEPTH = 100
+"""How deep the tables and lists of a configuration may stand in each other."""
 
 SPARE_NUMBERS = 2**28
 """Numbers that a model computes from its configuration and no file holds, such as masks and positions."""
@@ -495,8 +526,9 @@ def load(
     config: Any, weights: dict[str, torch.Tensor], generation: Any, precision: str, device: torch.device
 ) -> tuple[Any, dict[str, int]]:
     """The model of a configuration with these weights, without code of its own, and the tensors that nothing
-    in it reads (see `_unread`). Raises `ValueError` where the weights do not fill it, or are not all of it,
-    besides what transformers raises."""
+    in it reads (see `_unread`). `weights` is emptied: what a tensor is converted to takes the memory that the
+    tensor had. Raises `ValueError` where the weights do not fill it, or are not all of it, besides what
+    transformers raises."""
     dimensions = {name: tensor.dim() for name, tensor in weights.items()}
     dtype = compute_type(config, precision, device)
     options: dict[str, Any] = {"dtype": dtype}
@@ -514,16 +546,16 @@ def load(
         model, report = kind.from_pretrained(
             None,
             config=own,
-            state_dict=weights,
+            state_dict={name: _GivenOnce(weights.pop(name)) for name in dimensions},
             device_map=str(device),
             trust_remote_code=False,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are named below, which its own error does not do
             **options,
         )
-    except torch.OutOfMemoryError:
-        raise
-    except RuntimeError:  # it cannot join the experts of a layer into one tensor
+    except RuntimeError as error:  # it cannot join the experts of a layer into one tensor
+        if is_shortage(error):
+            raise
         _require_tensors(_lost_experts(dimensions))
         raise
     unlike = sorted(report["mismatched_keys"])
@@ -544,6 +576,21 @@ def load(
         if type(module).__name__ == "Linear8bitLt":
             module.forward = partial(_by_rows, module.forward)
     return model.eval(), unread
+
+
+class _GivenOnce:
+    """A tensor that transformers' loader takes as it takes one that lies in a file: by asking for all of it.
+    Nothing holds it here afterwards, and the loader's list of all weights only holds this."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._held = [tensor]
+        self._is_floating_point = tensor.is_floating_point()
+
+    def __getitem__(self, every: Any) -> torch.Tensor:
+        return self._held.pop()[every]
+
+    def is_floating_point(self) -> bool:
+        return self._is_floating_point
 
 
 def _require_tensors(missing: Sequence[str]) -> None:
@@ -704,42 +751,15 @@ def peak_bytes(device: torch.device) -> int:
 
 def free_share(device: torch.device) -> float:
     """How much of the device's memory is free, from 0 to 1; 0 where the system does not say."""
-    free, total = memory(device)
-    return free / total
-
-
-def memory(device: torch.device) -> tuple[int, int]:
-    """The bytes of a device's memory that are free, none where the system does not say, and all."""
     if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)
+        free, total = torch.cuda.mem_get_info(device)
+        return free / total
     try:
         lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
     except OSError:
-        return 0, 1
+        return 0.0
     kib = {name: int(value.split()[0]) for name, _, value in (line.partition(":") for line in lines)}
-    return kib.get("MemAvailable", 0) * 1024, kib["MemTotal"] * 1024
-
-
-_WIDER = {"F64": 0.5, "F32": 1, "BF16": 2, "F16": 2}
-"""How often larger a tensor is in fp32. Of packed numbers none is taken to have less than four bits."""
-
-
-def bytes_in_fp32(folder: Path) -> int:
-    """About the memory that the weights in a folder take in fp32, from the heads of their files. Where they
-    are not there, loading them says so."""
-    total = 0.0
-    try:
-        files = [path for name in weight_files(folder) if (path := folder / name).is_file()]
-    except ValueError:
-        return 0
-    for path in files:
-        with path.open("rb") as data:
-            head = json.loads(data.read(int.from_bytes(data.read(8), "little")))
-        for key, tensor in head.items():
-            if key != "__metadata__":
-                start, end = tensor["data_offsets"]
-                total += (end - start) * _WIDER.get(tensor["dtype"], 8)
-    return int(total)
+    return kib.get("MemAvailable", 0) / kib["MemTotal"]
 
 
 def _processor() -> str:

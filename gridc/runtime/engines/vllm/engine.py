@@ -26,6 +26,7 @@ from gridc.runtime.engines.api.scoring import PostJson, candidates
 from gridc.runtime.engines.api.serving import StartedServer, started
 from gridc.runtime.engines.api.session import Pace
 from gridc.runtime.engines.api.wire import RequestError
+from gridc.runtime.engines.hf.memory import USUAL_KV_MIB
 from gridc.runtime.engines.protocol import Admit, AnsweredBatch, Call, PendingBatch
 from gridc.runtime.engines.vllm.environment import has_gpu, program
 from gridc.runtime.engines.vllm.grouping import IN_QUEUE, GroupingRoute
@@ -142,9 +143,12 @@ class VllmEngine(ApiEngine):
             members = () if call.may_fail else candidates(self._prompts, call)
             needed = max((len(one.prompt) + one.limit + call.ranks for one in members), default=0)
             if needed > room:
-                mib = self._settings.kv_mib
-                message = f"one call of `{self._name}` has {needed} tokens, and {mib} MiB hold {room}"
-                help = f"[engine] kv_mib = {math.ceil(mib * needed / room)}"
+                mib = _kv_mib(self._settings)
+                held = "what the GPU has left holds" if mib is None else f"{mib} MiB hold"
+                message = f"one call of `{self._name}` has {needed} tokens, and {held} {room}"
+                help = "ask for fewer `max_tokens`, or shorter prompts"
+                if mib is not None:
+                    help = f"[engine] kv_mib = {math.ceil(mib * needed / room)}"
                 raise UnavailableError([Diagnostic("GC608", message, help=help)])
 
     def _through(self, route: DirectRoute, work: Callable[[PostJson], Awaitable[Any]]) -> Any:
@@ -214,6 +218,7 @@ def arguments(source: str, folder: Path, dtype: str, url: str, settings: EngineS
     """What vLLM is told: to serve the files of a folder at an address of this machine, under the name
     `source`. Which tokens end an answer it reads in generation_config.json, as the local engine does; of what
     else that says nothing counts, because every request states all of it."""
+    kv_mib = _kv_mib(settings)
     told = {
         "host": "127.0.0.1",
         "port": urlsplit(url).port,
@@ -223,13 +228,20 @@ def arguments(source: str, folder: Path, dtype: str, url: str, settings: EngineS
         "load-format": "safetensors",
         "max-model-len": "auto",
         "max-num-seqs": settings.concurrency,
-        "kv-cache-memory-bytes": settings.kv_mib * 2**20,
+        "kv-cache-memory-bytes": None if kv_mib is None else kv_mib * 2**20,
         "tensor-parallel-size": settings.tensor_parallel,
         "data-parallel-size": settings.data_parallel,
     }
-    words = [word for name, value in told.items() for word in (f"--{name}", str(value))]
+    stated = {name: value for name, value in told.items() if value is not None}
+    words = [word for name, value in stated.items() for word in (f"--{name}", str(value))]
     on_cpu = () if has_gpu() else ON_CPU
     return ["serve", str(folder.absolute()), *words, "--enable-prefix-caching", *on_cpu]
+
+
+def _kv_mib(settings: EngineSettings) -> int | None:
+    """The bound on keys and values; None where nobody states it and vLLM finds one itself, on a GPU, of which
+    it takes what is free."""
+    return settings.kv_mib if settings.kv_mib is not None or has_gpu() else USUAL_KV_MIB
 
 
 def unlike_transformers(folder: Path) -> Iterator[tuple[str, str | None]]:
@@ -239,7 +251,7 @@ def unlike_transformers(folder: Path) -> Iterator[tuple[str, str | None]]:
     See `maybe_override_with_speculators` and `get_config` in vllm/transformers_utils/config.py, and
     `_prepare_weights` in vllm/model_executor/model_loader/default_loader.py.
     """
-    from gridc.runtime.engines.hf.loading import INDEX, indexed_files, weight_files
+    from gridc.runtime.engines.hf.tensor_files import INDEX, indexed_files, weight_files
 
     config = json.loads((folder / "config.json").read_text("utf-8"))
     if not isinstance(config, dict):

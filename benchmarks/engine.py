@@ -53,6 +53,7 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="All 48 lm-eval evaluations and start-ups.")
     parser.add_argument("--defaults", action="store_true", help="Five uses at defaults, and nothing else.")
     parser.add_argument("--uses", nargs="+", default=["grid", *defaults.USES], help="Of --defaults.")
+    parser.add_argument("--models", nargs="+", default=["llama-23m", "qwen2-110m"], help="Of --defaults.")
     parser.add_argument("--parts", nargs="+", default=["harness", "plain", "growth", "lengths"])
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -61,7 +62,7 @@ def main() -> None:
             say(name, json.dumps(value))
         say("threads_each", asked.threads)
         if asked.defaults:
-            for name, value in uses_at_defaults(folder, asked.uses, asked.threads):
+            for name, value in uses_at_defaults(folder, asked.uses, asked.models, asked.threads):
                 say(name, value)
             return
         say("model", asked.model)
@@ -85,9 +86,11 @@ def main() -> None:
             lengths(folder, replace(size, items=min(4, asked.items)), model)
 
 
-def uses_at_defaults(folder: Path, uses: list[str], threads: int) -> Iterator[tuple[str, float]]:
-    """The figures of the uses, on a model of 23 million parameters, and but for the grid on one of 110."""
-    for model in ("llama-23m", "qwen2-110m"):
+def uses_at_defaults(
+    folder: Path, uses: list[str], models: list[str], threads: int
+) -> Iterator[tuple[str, float]]:
+    """The figures of the uses on each model; of the grid on the first one."""
+    for model in models:
         made = study.make_model(folder / model, 1.0, study.MODELS[model])
         for use in uses:
             place = folder / f"{use}_{model}"
@@ -95,7 +98,7 @@ def uses_at_defaults(folder: Path, uses: list[str], threads: int) -> Iterator[tu
                 place.mkdir()
                 shutil.copytree(made, place / "model")
                 spec = defaults.write(place, defaults.USES[use])
-            elif model == "llama-23m":
+            elif model == models[0]:
                 spec = study.write(place, study.Size(items=24), made)
                 spec.write_text(study.without_engine(spec.read_text()))
             else:

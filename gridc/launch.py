@@ -18,11 +18,11 @@ import signal
 import site
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, CompletedProcess, Popen, TimeoutExpired
-from typing import IO
+from typing import IO, NoReturn
 
 __all__ = [
     "ACCELERATORS", "MODEL_PROGRAMS", "NETWORK", "PIPE", "Child", "CompletedProcess", "Copy",
@@ -130,14 +130,31 @@ def fork(
     Only for a process that has one thread of Python. Raises `OSError` where there can be no copy.
     """
     folder, found = _empty_folder(), environment(needs, variables)
-    number = os.fork()
-    if number:
-        return Copy(number)
+    # A Ctrl-C that reached the copy first would run through all that its callers still mean to do.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        number = os.fork()
+        if not number:
+            _work_as_copy(work, stdin, folder, found, mask)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return Copy(number)
+
+
+def _work_as_copy(
+    work: Callable[[], object],
+    stdin: int,
+    folder: Path,
+    found: Mapping[str, str],
+    mask: Iterable[int],
+) -> NoReturn:
+    """What a copy does from its beginning to its end. `mask` are the signals that it leaves blocked."""
     try:
         os.setsid()
         for each in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             with suppress(OSError):  # those that the C library keeps for itself
                 signal.signal(each, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.dup2(stdin, 0)
         for stream in (1, 2):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream)

@@ -107,6 +107,7 @@ class Child:
             "files": [str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()],
             "folder": [each.name for each in Path().iterdir()],
             "handler": signal.getsignal(signal.SIGTERM) == signal.SIG_DFL,
+            "blocked": len(signal.pthread_sigmask(signal.SIG_BLOCK, [])),
             "session": os.getsid(0),
             "threads": len(list(Path("/proc/self/task").iterdir())),
         }
@@ -253,8 +254,8 @@ print(os.getpid(), json.dumps(child.ask("found")))
     assert copy["variables"].keys() == program["variables"].keys() and "PATH" in copy["of C"]
     assert "secret" not in str(copy) and "the store" not in str(copy)
     assert len(copy["files"]) == len(program["files"])
-    same = ("folder", "handler", "threads")
-    assert [copy[each] for each in same] == [program[each] for each in same] == [[], True, 1]
+    same = ("folder", "handler", "threads", "blocked")
+    assert [copy[each] for each in same] == [program[each] for each in same] == [[], True, 1, 0]
     assert copy["session"] != int(number)
     assert open_file.read_text() == f"once {number}", "and a copy writes nothing when it ends"
     deleted = {each.name for each in tmp_path.glob("deleted*")}

@@ -11,7 +11,7 @@ from gridc.compiler.inputs.prices import paid_prices
 from gridc.compiler.lock.deviations import PlanDifference
 from gridc.compiler.lock.deviations import against as compare
 from gridc.compiler.lock.lock import read_lock
-from gridc.compiler.lowering.estimate import shared_words
+from gridc.compiler.lowering.counting import shared_words
 from gridc.compiler.lowering.plan import Manifest, Plan
 from gridc.compiler.preflight import falsifiability
 from gridc.compiler.preflight.budget_design import (

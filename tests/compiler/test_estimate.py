@@ -42,13 +42,15 @@ def test_what_each_model_is_sent_is_summed_over_its_distinct_calls(compiled: Com
 def test_calls_that_a_store_has_are_counted_and_cost_no_time(compiled: Compile) -> None:
     plan = Plan(compiled().study)
     cell = next(cell for cell in plan.cells() if cell.model == "right")
-    known = [bytes.fromhex(each.id) for sample in plan.samples(cell) for each in sample.requests]
-    counts = plan.counts([*known, *known, bytes(32)])
-    assert counts.models["right"].stored == len(set(known))
+    known = {each.id: each.as_json() for sample in plan.samples(cell) for each in sample.requests}
+    (one, *_) = known.values()
+    others = [{**one, **other} for other in ({"max_tokens": 7}, {"prompt": "0" * 64}, {"replicate": 0})]
+    counts = plan.counts([*known.values(), *others])
+    assert counts.models["right"].stored == len(known)
     assert counts.models["left"].stored == 0
     speeds = {plan.study.models["right"].digest: 2.0}
     found = estimate(plan.study, counts, plan.prompts(), speeds)
-    assert found["right"].seconds == 2.0 * (counts.models["right"].calls - len(set(known)))
+    assert found["right"].seconds == 2.0 * (counts.models["right"].calls - len(known))
     assert found["left"].seconds is None
     assert found["left"].usd is None
 

@@ -316,20 +316,14 @@ class DistinctCounter:
         if self._held >= self._limit:
             self._spill()
 
-    def counts(self) -> Counter[int]:
-        """How many distinct digests there are, by the number that each came with first."""
-        total: Counter[int] = Counter()
+    def numbers(self) -> Iterator[Mapping[bytes, Collection[int]]]:
+        """All numbers that each digest came with, partition by partition. A digest is in the partition of the
+        same place in every counter."""
         for part in range(PARTITIONS):
-            total.update(self._first(part).values())
-        return total
-
-    def shared(self, other: "DistinctCounter") -> Counter[int]:
-        """The same, of the digests that `other` has too."""
-        total: Counter[int] = Counter()
-        for part in range(PARTITIONS):
-            theirs = other._first(part)
-            total.update(number for digest, number in self._first(part).items() if digest in theirs)
-        return total
+            numbers: dict[bytes, dict[int, None]] = {}
+            for digest, number in self._records(part):
+                numbers.setdefault(digest, {})[number] = None
+            yield numbers
 
     def twins(self) -> Iterator[tuple[int, int]]:
         """(number of the first, number of a later one) for each digest that comes again."""
@@ -339,12 +333,6 @@ class DistinctCounter:
                 earlier = first.setdefault(digest, number)
                 if earlier != number:
                     yield earlier, number
-
-    def _first(self, part: int) -> dict[bytes, int]:
-        first: dict[bytes, int] = {}
-        for digest, number in self._records(part):
-            first.setdefault(digest, number)
-        return first
 
     def _records(self, part: int) -> Iterator[tuple[bytes, int]]:
         for chunk in self._chunks(part):

@@ -104,6 +104,12 @@ class Setting:
         return Setting(method=self.method, candidates=self.candidates, **shaping)
 
     @property
+    def shaping(self) -> tuple[object, ...]:
+        """Equal for settings that show the same prompts, where there is no scaffold."""
+        exemplars = (self.method, self.candidates) if self.shots and self.ranks else ()
+        return (*_shaping(self), *exemplars)
+
+    @property
     def asked(self) -> "Setting":
         """The setting with every key at its default that only scores: settings that are equal in this form
         send the same calls."""
@@ -335,4 +341,5 @@ REQUIRED = tuple(field.name for field in fields(Setting) if field.default is MIS
 DEFAULTS = {field.name: field.default for field in fields(Setting) if field.default is not MISSING}
 
 _SHAPING = tuple(key for key, effect in EFFECTS.items() if effect.changes == "prompt")
+_shaping = attrgetter(*(key for key in _SHAPING if key != "scaffold"))
 _values = attrgetter(*KEYS)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.scaffolds.turns import Task
@@ -86,6 +86,11 @@ class Request:
             **self.parameters,
         }
 
+    @property
+    def parts(self) -> "CallParts":
+        """What it has in common with others."""
+        return CallParts.of(self.as_json())
+
     @cached_property
     def canonical(self) -> bytes:
         """`as_json` in canonical form, as the store holds it."""
@@ -95,6 +100,31 @@ class Request:
     def id(self) -> str:
         return digest_bytes(self.canonical)
 
+
+WORDS = ("prompt", "continuations", "seam", "worker")
+"""Members of a request that say something to the model, or who of several that ask the same says it."""
+
+
+class CallParts(NamedTuple):
+    """A request in parts: equal ones have equal parts, and no others. `sender` is who is asked and how the
+    answer is drawn, `words` what is said, both in canonical form; `item` and `replicate` are None unless the
+    answer is drawn for them alone."""
+
+    sender: bytes
+    words: bytes
+    item: Any
+    replicate: Any
+
+    @classmethod
+    def of(cls, request: Mapping[str, Any]) -> "CallParts":
+        """From `Request.as_json`."""
+        sender = {name: value for name, value in request.items() if name not in _OF_CALLS}
+        words = {name: request[name] for name in WORDS if name in request}
+        members = canonical_members(sender), canonical_members(words)
+        return cls(*members, request.get("item"), request.get("replicate"))
+
+
+_OF_CALLS = frozenset((*WORDS, "item", "replicate"))
 
 ANSWER = "answer"
 """The step that names a finished scaffold's answer: the call that decides, once more."""

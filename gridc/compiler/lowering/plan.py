@@ -15,7 +15,8 @@ from gridc.compiler.instrument.score import Answers, Outcome, Ruling, score
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.asked import AskedByCells, asked_by_cells
 from gridc.compiler.lowering.calls import Extent
-from gridc.compiler.lowering.estimate import CallCounts, Estimate, ModelCounts, count, estimate
+from gridc.compiler.lowering.counting import CallCounts, ModelCounts, count
+from gridc.compiler.lowering.estimate import Estimate, estimate
 from gridc.compiler.lowering.judging import benches
 from gridc.compiler.lowering.requests import Asker
 from gridc.schema.items import Sample as Subset
@@ -136,13 +137,12 @@ class Plan(Asker):
             return None
         return sum(runs[run] * (items or 0) for run, items in item_counts.items())
 
-    def counts(self, answered: Iterable[bytes] | None = None) -> CallCounts:
-        """Walk the plan once and count, in bounded memory. Needs the items of every benchmark.
+    def counts(self, answered: Iterable[Mapping[str, Any]] | None = None) -> CallCounts:
+        """How much is asked. Needs the items of every benchmark.
 
-        `answered` are the digests of the calls that a store has answers to.
+        `answered` are the requests (`Request.as_json`) that a store has answers to, each once.
         """
-        models = {name: identity.digest for name, identity in self.study.models.items()}
-        counts = count(((cell, self.samples(cell)) for cell in self.cells()), models, self.draws, answered)
+        counts = count(self, self.cells(), answered)
         judges = self.judging()
         return replace(counts, models={**counts.models, **judges}) if judges else counts
 
@@ -156,14 +156,15 @@ class Plan(Asker):
     def prompts(self) -> Iterator[str]:
         """The text of each prompt of the plan, as it comes; the same one comes with every sample."""
         for cell in self.cells():
-            for sample in self.samples(cell):
-                yield from (
-                    "\n".join(text for _, text in request.prompt.messages) for request in sample.requests
-                )
+            for item in self.items(cell):
+                for sample in self.samples_of(cell, item):
+                    yield from (
+                        "\n".join(text for _, text in request.prompt.messages) for request in sample.requests
+                    )
 
     def manifest(
         self,
-        answered: Iterable[bytes] | None = None,
+        answered: Iterable[Mapping[str, Any]] | None = None,
         speeds: Mapping[str, float] | None = None,
         prices: Mapping[str, TokenPrice] | None = None,
     ) -> Manifest:

@@ -1,7 +1,7 @@
 """Lowering, second half: from a cell to its samples and calls, step by step of a scaffold."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import count
@@ -28,6 +28,7 @@ from gridc.compiler.instrument.score import before_stop
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import (
     AnswerLookup,
+    CallParts,
     Extent,
     PlannedSample,
     Prompt,
@@ -200,6 +201,35 @@ class Asker:
         """One item of the cell (`items`), replicate by replicate. No other item's prompt is rendered."""
         yield from self._of(cell, item, self._prompt(*_rendered(cell), item), self._requests(cell))
 
+    def samples_once(self, cell: Cell) -> Iterator[PlannedSample]:
+        """The first replicate of every sample of a cell, in file order. One prompt is held at a time."""
+        once = replace(cell, setting=replace(cell.setting, replicates=1))
+        for item in self.items(once):
+            yield from self.samples_of(once, item)
+
+    def words(self, cell: Cell) -> Hashable:
+        """Equal for cells whose calls say the same about each item (`CallParts.words`)."""
+        setting = cell.setting
+        asked: tuple[object, ...] = ()
+        if setting.scaffolding is not None:  # it may hold tables, which have no hash
+            asked = repr(setting.scaffolding), self.draws(cell), setting.ranks
+        elif setting.ranks:
+            asked = (
+                METHODS[setting.method].weighs,
+                setting.held("candidates"),
+                setting.held("normalise") == "unconditional",
+                setting.continuation_delimiter,
+                setting.seam,
+                setting.premise,
+            )
+        return cell.benchmark, setting.shaping, asked
+
+    def sender(self, cell: Cell) -> bytes:
+        """`CallParts.sender` of each call of a cell."""
+        kind = "loglikelihood" if cell.setting.ranks else "generate"
+        asked = {"kind": kind, "model": self._models[cell.model], "precision": cell.setting.precision}
+        return CallParts.of({**asked, **self._decoding(cell)}).sender
+
     def exemplars_of(self, cell: Cell, item: Item) -> tuple[Item, ...]:
         """The items that an item's prompt shows with their answers, in order."""
         setting, here = cell.setting, self.study.items[cell.benchmark]
@@ -305,17 +335,28 @@ class Asker:
 
     def _generation(self, cell: Cell) -> Callable[[Item, int], Mapping[str, Any]]:
         """The parameters of a generation by item and replicate, which a greedy one does not depend on."""
+        decoding = self._decoding(cell)
+        if cell.setting.temperature == 0:
+            return lambda item, replicate: decoding
+        return lambda item, replicate: {**decoding, "item": item.id, "replicate": replicate}
+
+    def _decoding(self, cell: Cell) -> dict[str, Any]:
+        """The parameters that all generations of a cell have; none where it ranks."""
         setting = cell.setting
-        greedy = {"max_tokens": setting.held("max_tokens"), "temperature": setting.temperature}
+        if setting.ranks:
+            return {}
+        greedy: dict[str, Any] = {
+            "max_tokens": setting.held("max_tokens"),
+            "temperature": setting.temperature,
+        }
         apart = self.study.spec.sampling.independent
         if apart and self.draws(cell):
             greedy["arm"] = ",".join(f"{axis}={cell.levels[axis]}" for axis in apart)
         if setting.held("stop"):
             greedy["stop"] = list(setting.held("stop"))
         if setting.temperature == 0:
-            return lambda item, replicate: greedy
-        sampled = {**greedy, "top_p": setting.top_p, "seed": self.study.spec.sampling.seed}
-        return lambda item, replicate: {**sampled, "item": item.id, "replicate": replicate}
+            return greedy
+        return {**greedy, "top_p": setting.top_p, "seed": self.study.spec.sampling.seed}
 
     def _render(self, benchmark: str, shown: Setting) -> list[Prompt]:
         items = self._asked(benchmark, shown.option_order, shown.items, shown.variant)

@@ -68,8 +68,8 @@ def prompt_proofs(plan: Plan) -> Iterator[PromptProof]:
             known = {item: forms.get(_form(cells[0].setting)) for item, forms in here.source.prompts.items()}
             same = {
                 sample.item.id: digest_bytes(canonical(_sent(sample))) == known[sample.item.id]
-                for sample in plan.samples(cells[0])
-                if not sample.replicate and known[sample.item.id] is not None
+                for sample in plan.samples_once(cells[0])
+                if known[sample.item.id] is not None
             }
             stated = _asks_as_stated(cells[0].setting, benchmark)
             if not same:

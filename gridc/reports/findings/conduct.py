@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gridc.compiler.instrument.judging import Judgment
-from gridc.compiler.lowering.estimate import differ
+from gridc.compiler.lowering.counting import differ
 from gridc.compiler.lowering.judging import Bench, benches
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding, RunRecord

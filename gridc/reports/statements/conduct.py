@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.lowering.asked import differing_words
-from gridc.compiler.lowering.estimate import shared_words
+from gridc.compiler.lowering.counting import shared_words
 from gridc.numbers import counted
 from gridc.reports.findings.conduct import CONDUCT, MANY_CUT, REFERENCES, SHARED_DRAWS, cut_share, cut_words
 from gridc.reports.findings.findings import BenchmarkFinding, Findings

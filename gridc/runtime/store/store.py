@@ -347,10 +347,10 @@ class Store(ProgressReader, OutcomeReader, CheckReader):
         find = "SELECT 1 FROM call WHERE id = ?"
         return [call for call in sorted(calls) if self._db.execute(find, [call]).fetchone()]
 
-    def answered(self) -> Iterator[bytes]:
-        """The digest of every call that has its answer, whatever study asked it."""
-        for (identifier,) in self._db.execute("SELECT id FROM call WHERE answer IS NOT NULL"):
-            yield bytes.fromhex(identifier)
+    def answered(self) -> Iterator[dict[str, Any]]:
+        """The request of every call that has its answer, whatever study asked it."""
+        for (request,) in self._db.execute("SELECT request FROM call WHERE answer IS NOT NULL"):
+            yield object_of(request)
 
     def answered_calls(self, stamp: str, model: str, precision: str) -> Iterator[str]:
         """Every answered call of the study on one model."""

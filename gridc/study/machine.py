@@ -43,18 +43,15 @@ class ModelMemory:
 
     @property
     def words(self) -> str:
-        """All of it in a sentence."""
+        """What it needs, in a sentence."""
         largest = "" if self.call is None else f", {size(self.call)} of them for its largest call"
         parts = f"{size(self.weights)} of weights, up to {size(self.kv)} of keys and values{largest}"
-        free = "" if self.free is None else f"; {size(self.free)} are free"
-        return (
-            f"{self.model} at {self.precision} on {self.device}: about {size(self.peak)} of memory at most, "
-            f"{parts}{free}"
-        )
+        return f"{self.model} at {self.precision} on {self.device}: about {size(self.peak)} at most, {parts}"
 
     def as_json(self) -> dict[str, Any]:
         """As `gridc plan --json` prints it."""
-        return asdict(self) | {"words": self.words}
+        left = None if self.free is None else size(self.free)
+        return asdict(self) | {"words": self.words, "left": left}
 
 
 def memory_of(plan: Plan, calls: bool = True) -> list[ModelMemory]:

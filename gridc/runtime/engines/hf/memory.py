@@ -182,16 +182,16 @@ def need_of_files(
 
 
 def stated_config(folder: Path) -> dict[str, Any]:
-    """What a model's config.json states. Raises `OSError`, and `ValueError` where that is no table."""
+    """What a model's config.json states. Raises `OSError`, and `ValueError` where that is not a table."""
     try:
         stated = json.loads(read_regular(folder / "config.json", MOST_TEXT))
     except RecursionError:
         raise ValueError("its config.json is nested too deep") from None
     if not isinstance(stated, dict):
-        raise ValueError("its config.json is no table")
+        raise ValueError("its config.json is not a table")
     for part in ("text_config", "quantization_config"):
         if not isinstance(stated.get(part), dict | None):
-            raise ValueError(f"`{part}` of its config.json is no table")
+            raise ValueError(f"`{part}` of its config.json is not a table")
     return stated
 
 

@@ -325,10 +325,9 @@ def lacking(name: str, precision: str, need: MemoryNeed | None, free: FreeMemory
 def ran_out(name: str, precision: str, error: BaseException, kv_mib: int) -> Diagnostic:
     """What is said of a shortage (`is_shortage`) that a model met while it was loaded, proved or asked."""
     text = str(error).strip().partition("\n")[0][:200] or type(error).__name__
-    ways = [
-        f"lower `kv_mib` ({kv_mib:,}) or `batch_prompts` in [engine], or `max_tokens`",
-        *_smaller(precision),
-    ]
+    ways = [f"lower `kv_mib` ({kv_mib:,}) or `batch_prompts` in [engine], or `max_tokens`"]
+    if BYTES.get(precision) == 4:  # below what the files hold, loading takes no less
+        ways += _smaller(precision)
     message = f"`{name}` at {precision} found no more memory: {text}"
     return Diagnostic("GC608", message, help="; or ".join([*ways, *_ELSEWHERE]))
 

@@ -157,7 +157,8 @@ def _print_plan(manifest: dict[str, Any]) -> None:
         text = f"reference: {calls} greedy calls of {name} are made once more here in fp32, on the CPU"
         console.print(escape(f"{text} (`gridc run --reference 0`: none)"))
     for row in manifest["memory"]:
-        console.print(escape(f"memory: {row['words']}"))
+        free = f"; {row['left']} are free" if row["left"] else ""
+        console.print(escape(f"memory: {row['words']}{free}"))
         if row["lacks"]:
             console.print(escape(f"does not fit: {row['lacks']}"))
     for line in manifest["advice"]:

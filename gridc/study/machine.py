@@ -1,6 +1,7 @@
 """What the local models of a study need of this machine's memory, and which settings would need less."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -43,43 +44,39 @@ class ModelMemory:
 
     @property
     def words(self) -> str:
-        """All of it in a sentence."""
+        """What it needs, in a sentence."""
         largest = "" if self.call is None else f", {size(self.call)} of them for its largest call"
         parts = f"{size(self.weights)} of weights, up to {size(self.kv)} of keys and values{largest}"
-        free = "" if self.free is None else f"; {size(self.free)} are free"
-        return (
-            f"{self.model} at {self.precision} on {self.device}: about {size(self.peak)} of memory at most, "
-            f"{parts}{free}"
-        )
+        return f"{self.model} at {self.precision} on {self.device}: about {size(self.peak)} at most, {parts}"
 
     def as_json(self) -> dict[str, Any]:
         """As `gridc plan --json` prints it."""
-        return asdict(self) | {"words": self.words}
+        left = None if self.free is None else size(self.free)
+        return asdict(self) | {"words": self.words, "left": left}
 
 
 def memory_of(plan: Plan, calls: bool = True) -> list[ModelMemory]:
     """What each local model needs at each precision, where its files are here; with `calls` also that of its
     largest call. Nothing is loaded, and torch is imported only where there is a GPU."""
-    models = {model.id: model for model in plan.study.spec.model}
-    names = dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells())
+    kinds = {model.id: engine_kind(model.engine) for model in plan.study.spec.model}
     folders = {
-        (name, precision): folder
-        for name, precision in names
-        if engine_kind(models[name].engine).shows_tokens
-        and (folder := plan.study.models[name].folder) is not None
+        name: folder
+        for name, kind in kinds.items()
+        if kind.shows_tokens and (folder := plan.study.models[name].folder) is not None
     }
     if not folders:
         return []
     settings = plan.study.spec.engine
     device = memory.device_kind(settings.device)
-    free, positions = memory.free_memory(device), _largest_calls(plan, folders) if calls else {}
+    free = memory.free_memory(device)
     found = []
-    for (name, precision), folder in folders.items():
+    for (name, precision), positions in _largest_calls(plan, folders, calls).items():
+        folder = folders[name]
         first = _need(folder, precision, device, 0, None)
         if first is None:
             continue  # loading it will say what is wrong with its files
         kv = settings.kv_mib or memory.usual_kv_mib(device, first.weights)
-        need = _need(folder, precision, device, kv * MIB, positions.get((name, precision))) or first
+        need = _need(folder, precision, device, kv * MIB, positions) or first
         shipped = _need(folder, AS_SHIPPED, device, 0, None)
         lacking = memory.lacking(name, precision, need, free)
         found.append(
@@ -94,7 +91,7 @@ def memory_of(plan: Plan, calls: bool = True) -> list[ModelMemory]:
                 need.peak,
                 None if free is None else free.bytes,
                 None if lacking is None else f"{lacking.message}: {lacking.help}",
-                engine_kind(models[name].engine).server is not None,
+                kinds[name].server is not None,
             )
         )
     return found
@@ -131,15 +128,20 @@ def _need(folder: Path, precision: str, device: str, kv: int, positions: int | N
     return memory.need_of_files(folder, precision, device, kv, call)
 
 
-def _largest_calls(plan: Plan, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    """About how many tokens the largest call of each model at each precision has, prompt and answer: that on
-    each benchmark's longest item, in the first cells."""
-    longest = {name: max(here.sampled, key=_length) for name, here in plan.study.items.items()}
-    found: dict[tuple[str, str], int] = {}
-    looked = dict.fromkeys(wanted, 0)
+def _largest_calls(plan: Plan, wanted: Collection[str], calls: bool) -> dict[tuple[str, str], int | None]:
+    """Each of these models with each of its precisions and, with `calls`, about how many tokens its largest
+    call has, prompt and answer: that on each benchmark's longest item, in the first cells. None where no item
+    is here."""
+    items = {name: here.sampled for name, here in plan.study.items.items() if here.sampled and calls}
+    longest = {name: max(sampled, key=_length) for name, sampled in items.items()}
+    found: dict[tuple[str, str], int | None] = {}
+    looked: Counter[tuple[str, str]] = Counter()
     for cell in plan.cells():
         key = cell.model, cell.setting.precision
-        if cell.benchmark not in longest or looked.get(key, LOOKED_AT) >= LOOKED_AT:
+        if cell.model not in wanted:
+            continue
+        found.setdefault(key, None)
+        if cell.benchmark not in longest or looked[key] == LOOKED_AT:
             continue
         looked[key] += 1
         for sample in islice(plan.samples_of(cell, longest[cell.benchmark]), 1):
@@ -148,7 +150,7 @@ def _largest_calls(plan: Plan, wanted: Iterable[tuple[str, str]]) -> dict[tuple[
                 candidates = request.parameters.get("continuations") or [""]
                 characters = request.prompt.characters + max(map(len, candidates))
                 tokens = round(characters / USUAL) + (limit if isinstance(limit, int) else 0)
-                found[key] = max(found.get(key, 0), tokens)
+                found[key] = max(found[key] or 0, tokens)
     return found
 
 

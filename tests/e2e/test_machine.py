@@ -58,6 +58,7 @@ def test_a_plan_says_what_each_local_model_needs(folder: Path, monkeypatch: pyte
         assert (row["free"], row["lacks"], row["device"]) == (2 * GIB, None, "cpu")
     text = said(folder)
     assert "memory: pocket-qwen2 at fp32 on cpu: about" in text
+    assert "; 2.0 GiB are free" in text
     assert "does not fit" not in text
     assert "as_shipped" not in text
     assert "vllm" not in text

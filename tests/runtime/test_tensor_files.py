@@ -157,7 +157,11 @@ load("gridc", Path(sys.argv[1]), sys.argv[2])
 
 @pytest.mark.parametrize(
     ("stored", "precision", "most"),
-    [("bfloat16", "bf16", 1.3), ("bfloat16", "fp32", 2.5), ("float32", "bf16", 1.3)],
+    [
+        ("bfloat16", "bf16", 1.3),
+        pytest.param("bfloat16", "fp32", 2.5, marks=pytest.mark.slow),
+        pytest.param("float32", "bf16", 1.3, marks=pytest.mark.slow),
+    ],
 )
 def test_loading_holds_each_number_once(stored: str, precision: str, most: float, tmp_path: Path) -> None:
     """The memory that a larger model takes beyond a smaller one, as a multiple of what its file is larger."""

@@ -182,16 +182,16 @@ def need_of_files(
 
 
 def stated_config(folder: Path) -> dict[str, Any]:
-    """What a model's config.json states. Raises `OSError`, and `ValueError` where that is no table."""
+    """What a model's config.json states. Raises `OSError`, and `ValueError` where that is not a table."""
     try:
         stated = json.loads(read_regular(folder / "config.json", MOST_TEXT))
     except RecursionError:
         raise ValueError("its config.json is nested too deep") from None
     if not isinstance(stated, dict):
-        raise ValueError("its config.json is no table")
+        raise ValueError("its config.json is not a table")
     for part in ("text_config", "quantization_config"):
         if not isinstance(stated.get(part), dict | None):
-            raise ValueError(f"`{part}` of its config.json is no table")
+            raise ValueError(f"`{part}` of its config.json is not a table")
     return stated
 
 
@@ -325,10 +325,9 @@ def lacking(name: str, precision: str, need: MemoryNeed | None, free: FreeMemory
 def ran_out(name: str, precision: str, error: BaseException, kv_mib: int) -> Diagnostic:
     """What is said of a shortage (`is_shortage`) that a model met while it was loaded, proved or asked."""
     text = str(error).strip().partition("\n")[0][:200] or type(error).__name__
-    ways = [
-        f"lower `kv_mib` ({kv_mib:,}) or `batch_prompts` in [engine], or `max_tokens`",
-        *_smaller(precision),
-    ]
+    ways = [f"lower `kv_mib` ({kv_mib:,}) or `batch_prompts` in [engine], or `max_tokens`"]
+    if BYTES.get(precision) == 4:  # below what the files hold, loading takes no less
+        ways += _smaller(precision)
     message = f"`{name}` at {precision} found no more memory: {text}"
     return Diagnostic("GC608", message, help="; or ".join([*ways, *_ELSEWHERE]))
 

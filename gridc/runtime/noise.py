@@ -71,7 +71,7 @@ def planned(settings: EngineSettings) -> str | None:
     if settings.noise_sample == 0:
         return None
     number = settings.noise_sample
-    what = "at most a tenth of the tokens" if number is None else f"{number:,} calls of each model"
+    what = "at most about a tenth of the tokens" if number is None else f"{number:,} calls of each model"
     return f"noise floor: some calls are made once more, {what} on top"
 
 

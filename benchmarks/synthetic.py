@@ -139,16 +139,18 @@ thresholds = [
 """
 
 
-def write_spec(folder: Path, items: int | None = None, axes: str = AXES) -> Path:
-    """The study's spec and item files. `items`: at most this many a benchmark."""
+def write_spec(
+    folder: Path, items: int | None = None, axes: str = AXES, models: int = 3, benchmarks: int = 5
+) -> Path:
+    """The study's spec and item files, of so many models and benchmarks. `items`: this many a benchmark."""
     folder.mkdir(parents=True, exist_ok=True)
     parts = [
         'gridcard = 1\n[study]\nid = "synthetic"\ntitle = "Answers that no model gave"\n'
         'purpose = "comparative"\nnot_varied = ["everything real"]\n'
     ]
-    for name, source in MODELS.items():
+    for name, source in list(MODELS.items())[:models]:
         parts.append(f'[[model]]\nid = "{name}"\nengine = "hf"\nsource = "builtin:{source}"\n')
-    for name, most in BENCHMARKS.items():
+    for name, most in list(BENCHMARKS.items())[:benchmarks]:
         n = items or most
         rows = [
             {

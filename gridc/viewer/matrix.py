@@ -1,10 +1,12 @@
 """Questions by variants: a row is an item, a column a cell, and rows are in the order of their scores."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from gridc.reports.page_links import Value
 from gridc.statistics.envelope import Direction
@@ -22,8 +24,7 @@ ROWS = 50
 _FILTERS = ("model", "tier", "family", "category", "tag", "item", "sort")
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionScore:
+class QuestionScore(NamedTuple):
     """An item. `good` says how good its scores are on average (`Direction.good`), `spread` how far they are
     apart, between models or between configurations of the only one. Both are None where a sample is not
     scored."""
@@ -71,19 +72,16 @@ def read_matrix(view: View, query: Mapping[str, str], most: int = COLUMNS) -> Qu
     columns = tuple(cell for cell, size in zip(cells, sizes, strict=True) if size <= SAMPLES)[:most]
     columns = columns or tuple(cells[:1])
     chosen = filters.items(view.items, benchmark)
-    scores = _scores(view, benchmark, columns)
-    rows = [row for row in scores if chosen is None or row.item in chosen]
-    if filters.sort != "item":
-        rows.sort(key=_hardest if filters.sort == "hard" else _most_different)
-    return QuestionMatrix(benchmark, filters, columns, len(cells) - len(columns), tuple(rows))
+    outcomes = _outcomes(view, benchmark, columns)
+    if chosen is not None:
+        outcomes = {item: own for item, own in outcomes.items() if item in chosen}
+    rows = _rows(outcomes, view.study.directions.get(benchmark, Direction()), filters.sort)
+    return QuestionMatrix(benchmark, filters, columns, len(cells) - len(columns), rows)
 
 
-def _hardest(row: QuestionScore) -> tuple[bool, Fraction]:
-    return row.good is None, row.good or Fraction()
-
-
-def _most_different(row: QuestionScore) -> tuple[bool, Fraction, Fraction]:
-    return row.spread is None, -(row.spread or Fraction()), row.good or Fraction()
+ItemOutcomes = tuple[tuple[int, int, int], ...]
+"""(group of columns, points, points of all right) of an item in each column that asks it; empty where a
+sample is not scored. Few are distinct: fractions are made and compared once for each, not for each item."""
 
 
 def default_query(study: StoredStudy, benchmark: str) -> dict[str, str]:
@@ -94,38 +92,70 @@ def default_query(study: StoredStudy, benchmark: str) -> dict[str, str]:
     return {"benchmark": benchmark, **levels}
 
 
-def _scores(view: View, benchmark: str, columns: Sequence[StoredCell]) -> list[QuestionScore]:
-    """Of every item that the columns ask, in the order of ids. The score of a cell is the mean over
-    replicates, or what is made of them, that of a model the mean over cells."""
+_REPEATED = "SELECT item, count(*), count(score), sum(score) FROM sample WHERE cell = ? GROUP BY item"
+_ONCE = "SELECT item, 1, score IS NOT NULL, score FROM sample WHERE cell = ?"
+"""The same where no item has a second replicate, in half the time."""
+
+
+def _outcomes(view: View, benchmark: str, columns: Sequence[StoredCell]) -> dict[str, ItemOutcomes]:
+    """Of every item that the columns ask. Columns of a model are a group; those of the only one are each by
+    itself."""
     models = len({cell.model for cell in columns}) > 1
-    direction = view.study.directions.get(benchmark, Direction())
-    sums: defaultdict[str, defaultdict[str, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[str, int] = {}
+    found: dict[str, ItemOutcomes] = {}
     waiting: set[str] = set()
     for cell in columns:
-        group = cell.model if models else cell.configuration
-        for item, asked, scored, points in view.moment.rows(
-            "SELECT item, count(*), count(score), sum(score) FROM sample WHERE cell = ? GROUP BY item",
-            [cell.id],
-        ):
+        group = groups.setdefault(cell.model if models else cell.configuration, len(groups))
+        made, scale = cell.made or {}, cell.scale
+        longer: dict[
+            tuple[object, ...], ItemOutcomes
+        ] = {}  # what was found before, and here: one tuple for all
+        repeated = view.moment.row(
+            "SELECT 1 FROM sample WHERE cell = ? AND replicate <> 0 LIMIT 1", [cell.id]
+        )
+        for item, asked, scored, points in view.moment.rows(_REPEATED if repeated else _ONCE, [cell.id]):
             if scored < asked:
                 waiting.add(item)
-            made = None if cell.made is None else cell.made.get(item)
-            sums[item][group].append(
-                (points or 0, asked * cell.scale) if made is None else made.as_integer_ratio()
-            )
-    return [
-        QuestionScore(item, None, None) if item in waiting else _score(item, by_group.values(), direction)
-        for item, by_group in sorted(sums.items())
-    ]
+            before, score = found.get(item, ()), made.get(item)
+            key = (before, asked, points, score)
+            own = longer.get(key)
+            if own is None:
+                part = (points or 0, asked * scale) if score is None else score.as_integer_ratio()
+                own = longer[key] = (*before, (group, *part))
+            found[item] = own
+    return found | dict.fromkeys(waiting, ())
 
 
-def _score(item: str, groups: Iterable[list[tuple[int, int]]], direction: Direction) -> QuestionScore:
-    means = []
-    for cells in groups:
-        wholes = {whole for _, whole in cells}
-        if len(wholes) == 1:  # nearly always, and much faster than a sum of fractions
-            means.append(Fraction(sum(points for points, _ in cells), wholes.pop() * len(cells)))
-        else:
-            means.append(sum((Fraction(*cell) for cell in cells), Fraction()) / len(cells))
-    good = sum(map(direction.good, means), Fraction()) / len(means)
-    return QuestionScore(item, good, max(means) - min(means))
+def _rows(outcomes: Mapping[str, ItemOutcomes], direction: Direction, sort: str) -> tuple[QuestionScore, ...]:
+    """A row for each item, in an order of `ORDERS`; equal ones in the order of ids."""
+    alike: defaultdict[ItemOutcomes, list[str]] = defaultdict(list)
+    for item, own in outcomes.items():
+        alike[own].append(item)
+    places: defaultdict[tuple[Any, ...], list[QuestionScore]] = defaultdict(list)
+    for own, items in alike.items():
+        good, spread = _score(own, direction)
+        place: tuple[Any, ...] = ()
+        if sort != "item":
+            place = _hardest(good) if sort == "hard" else _most_different(good, spread)
+        places[place] += [QuestionScore(item, good, spread) for item in items]
+    return tuple(row for place in sorted(places) for row in sorted(places[place], key=itemgetter(0)))
+
+
+def _hardest(good: Fraction | None) -> tuple[bool, Fraction]:
+    return good is None, good or Fraction()
+
+
+def _most_different(good: Fraction | None, spread: Fraction | None) -> tuple[bool, Fraction, Fraction]:
+    return spread is None, -(spread or Fraction()), good or Fraction()
+
+
+def _score(outcomes: ItemOutcomes, direction: Direction) -> tuple[Fraction | None, Fraction | None]:
+    """`good` and `spread` of an item (`QuestionScore`). The score of a cell is the mean over replicates, or
+    what is made of them, that of a model the mean over cells."""
+    if not outcomes:
+        return None, None
+    by_group: defaultdict[int, list[Fraction]] = defaultdict(list)
+    for group, points, whole in outcomes:
+        by_group[group].append(Fraction(points, whole))
+    means = [sum(scores, Fraction()) / len(scores) for scores in by_group.values()]
+    return sum(map(direction.good, means), Fraction()) / len(means), max(means) - min(means)

@@ -25,7 +25,7 @@ pytest.importorskip("transformers")
 import torch
 from transformers import PreTrainedModel
 
-from gridc.runtime.engines.hf import gate
+from gridc.runtime.engines.hf import gate, loading
 from gridc.runtime.engines.hf.engine import HfEngine
 from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.loading import Checkpoint
@@ -257,7 +257,7 @@ def test_models_at_rest_are_closed_before_one_is_refused(monkeypatch: pytest.Mon
     first.effective()
 
 
-@pytest.mark.parametrize("place", ["weights", "load", "proof", "reference"])
+@pytest.mark.parametrize("place", ["weights", "load", "proof", "reference", "record"])
 def test_a_shortage_while_a_model_is_made_ready_is_told_as_one(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +267,7 @@ def test_a_shortage_while_a_model_is_made_ready_is_told_as_one(
         "weights": (Checkpoint, "weights"),
         "load": (PreTrainedModel, "from_pretrained"),
         "proof": (Forest, "decode"),
+        "record": (loading, "machine"),
     }
     if place == "reference":
         whole: Callable[..., torch.Tensor] = gate._logits
@@ -276,6 +277,7 @@ def test_a_shortage_while_a_model_is_made_ready_is_told_as_one(
         monkeypatch.setattr(*targets[place], fails)
     with pytest.raises(UnavailableError, match=r"GC608.*found no more memory.*can't allocate memory"):
         made.effective()
+    assert made._model is None, "its memory is free for what comes next"
 
 
 # How much keys and values may take where nobody says

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
+from traceback import clear_frames
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakSet
@@ -131,6 +132,14 @@ class HfEngine:
 
     def effective(self) -> dict[str, Any]:
         """What is really run. Loads the model."""
+        try:
+            return self._effective()
+        except Exception as error:
+            if not memory.is_shortage(error):
+                raise
+            raise self._ran_out(error) from None
+
+    def _effective(self) -> dict[str, Any]:
         model = self._load()
         template = self.prompts.template
         return {
@@ -311,6 +320,9 @@ class HfEngine:
             resting.pop().close()
 
     def _ran_out(self, error: Exception) -> UnavailableError:
+        """What is said of a shortage. The model is freed first, for there to be memory to say it with."""
+        clear_frames(error.__traceback__)
+        self.close()
         return UnavailableError([memory.ran_out(self._name, self._precision, error, self._kv_mib)])
 
     def _prove(self) -> None:

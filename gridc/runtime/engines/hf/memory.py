@@ -104,7 +104,7 @@ def working_bytes(config: Mapping[str, Any]) -> int:
 
 
 WORK, PROOF_ROWS = 400 * MIB, 6_000
-"""Measured on CPUs: the libraries, and how many rows of logits the proof has at once, with copies."""
+"""Estimates on the safe side: the libraries, and how many rows of logits the proof has at once, with copies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def working_bytes(config: Mapping[str, Any]) -> int:
 
 
 WORK, PROOF_ROWS = 400 * MIB, 6_000
-"""Estimates on the safe side: the libraries, and how many rows of logits the proof has at once, with copies."""
+"""Estimates on the safe side: of the libraries, and of the rows of logits that the proof has at once."""
 
 
 @dataclass(frozen=True, slots=True)

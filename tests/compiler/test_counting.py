@@ -213,18 +213,18 @@ def test_equal_shares_come_in_the_order_of_the_cells(plan: Plan) -> None:
     assert list(count(plan, cells).shared_draws) == ["scoring", "template", "template, scoring"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"replicate": "0"},
-        {"replicate": -1},
-        {"replicate": 2**40},
-        {"item": 3},
-        {"item": None},
-        {"temperature": float("nan")},
-        {"prompt": None},
-    ],
+UNWRITTEN: Sequence[dict[str, Any]] = (
+    {"replicate": "0"},
+    {"replicate": -1},
+    {"replicate": 2**40},
+    {"item": 3},
+    {"item": None},
+    {"temperature": float("nan")},
+    {"prompt": None},
 )
+
+
+@pytest.mark.parametrize("change", UNWRITTEN)
 def test_a_stored_request_that_gridc_does_not_write_is_none_of_the_plan(
     plan: Plan, change: dict[str, Any]
 ) -> None:

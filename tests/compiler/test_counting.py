@@ -211,3 +211,24 @@ def test_equal_shares_come_in_the_order_of_the_cells(plan: Plan) -> None:
     names = [("plain", "warm", "read"), ("plain", "warm", "b"), ("c", "warm", "read"), ("c", "warm", "b")]
     cells = [replace(cell, levels=dict(zip(cell.levels, name, strict=True))) for name in names]
     assert list(count(plan, cells).shared_draws) == ["scoring", "template", "template, scoring"]
+
+
+UNWRITTEN: Sequence[dict[str, Any]] = (
+    {"replicate": "0"},
+    {"replicate": -1},
+    {"replicate": 2**40},
+    {"item": 3},
+    {"item": None},
+    {"temperature": float("nan")},
+    {"prompt": None},
+)
+
+
+@pytest.mark.parametrize("change", UNWRITTEN)
+def test_a_stored_request_that_gridc_does_not_write_is_none_of_the_plan(
+    plan: Plan, change: dict[str, Any]
+) -> None:
+    cell = next(cell for cell in plan.cells() if cell.setting.temperature)
+    call = next(plan.samples(cell)).requests[0].as_json()
+    assert count(plan, [cell], [call]).models["left"].stored == 1
+    assert count(plan, [cell], [call | change]).models["left"].stored == 0

@@ -298,9 +298,15 @@ def _stored(
     """How many calls of the plan are answered, by model."""
     places = {identifier: place for place, identifier in enumerate(senders)}
     for request in answered:
-        parts = CallParts.of(request)
-        place, replicate = places.get(parts.sender), parts.replicate or 0
-        if place is not None and replicate < REPLICATES:
+        try:
+            parts = CallParts.of(request)
+        except ValueError:  # it has no canonical form, which each call of a plan has
+            continue
+        place, replicate = places.get(parts.sender), 0 if parts.replicate is None else parts.replicate
+        drawn = (parts.item, parts.replicate) != (None, None)
+        if place is None or (drawn and not (type(parts.item) is str and type(replicate) is int)):
+            continue
+        if 0 <= replicate < REPLICATES:
             stored.add(_digest(parts.words, parts.item), place * REPLICATES + replicate)
     found: Counter[str] = Counter()
     by_place = list(senders.values())

@@ -83,6 +83,8 @@ def test_a_plan_is_shown_with_and_without_its_calls() -> None:
         "counts": None,
         "estimates": None,
         "unpinned": {HOSTILE: "not here"},
+        "memory": [{"words": HOSTILE, "lacks": None}, {"words": HOSTILE, "lacks": HOSTILE}],
+        "advice": [HOSTILE],
     }  # fmt: skip
     without = plan_html(plan)
     assert "Calls are not counted: items are absent" in without
@@ -96,4 +98,4 @@ def test_a_plan_is_shown_with_and_without_its_calls() -> None:
     assert "10 calls" in counted
     for html in (without, counted):
         assert WellFormed(html).tags.isdisjoint({"script", "img"})
-        assert "1,200 cells" in html
+        assert "1,200 cells" in html and html.count("Does not fit") == 1

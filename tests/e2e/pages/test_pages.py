@@ -490,6 +490,7 @@ COMPLETED: dict[str, tuple[str, str]] = {
     "gridc init": ("empty", "gridc init --yes"),
     "gridc report": ("finished", "gridc report"),
     "gridc run": ("finished", "gridc run"),
+    "gridc plan": ("finished", "gridc plan"),
     "gridc schema comparison": ("empty", "gridc schema comparison"),
     "gridc schema logs": ("empty", "gridc schema logs"),
     "gridc schema policy": ("empty", "gridc schema policy"),

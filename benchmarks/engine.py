@@ -52,8 +52,9 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, help="lm-eval's. Default: the fastest of three.")
     parser.add_argument("--full", action="store_true", help="All 48 lm-eval evaluations and start-ups.")
     parser.add_argument("--defaults", action="store_true", help="Five uses at defaults, and nothing else.")
-    parser.add_argument("--uses", nargs="+", default=["grid", *defaults.USES], help="Of --defaults.")
-    parser.add_argument("--models", nargs="+", default=["llama-23m", "qwen2-110m"], help="Of --defaults.")
+    uses, models = ["grid", *defaults.USES], ["llama-23m", "qwen2-110m"]
+    parser.add_argument("--uses", nargs="+", choices=uses, default=uses, help="Of --defaults.")
+    parser.add_argument("--models", nargs="+", choices=[*study.MODELS], default=models, help="Of --defaults.")
     parser.add_argument("--parts", nargs="+", default=["harness", "plain", "growth", "lengths"])
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:

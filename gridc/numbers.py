@@ -1,7 +1,7 @@
 """How gridc prints numbers, in the terminal and in every document: one form for each kind."""
 
 from collections.abc import Callable, Sequence
-from math import exp
+from math import exp, floor, log10
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +25,28 @@ def hundredths(share: "Real | None", digits: int = 1) -> str:
 def percent(share: "Real | None", digits: int = 1) -> str:
     """`0.333` as `33.3 %`, and what is not defined as a dash."""
     return ABSENT if share is None else f"{hundredths(share, digits)} %"
+
+
+def in_unit(value: "Real | None", unit: str) -> str:
+    """A value with what it is counted in: `33.3 %`, `4.0 pp`, `1,234 tokens`, `0.0123 US dollars per score`;
+    without a unit `0.333`."""
+    if value is None or unit in ("", "%"):
+        return number(value) if unit == "" else percent(value)
+    return f"{hundredths(value)} pp" if unit == "pp" else f"{amount(value)} {unit}"
+
+
+def span_in_unit(ends: "Sequence[Real]", unit: str) -> str:
+    """An interval with what it is counted in: `30.4 to 62.4 pp`, `3.68 to 4.23 tokens`."""
+    form = {"": number, "%": hundredths, "pp": hundredths}.get(unit, amount)
+    return f"{between(ends, form)} {unit}".strip()
+
+
+def amount(value: "Real") -> str:
+    """Three figures of a number of any size, or all of its whole ones: `0.0123`, `4.57`, `1,234`."""
+    size = abs(float(value))
+    if size >= 100 or size == 0:
+        return f"{float(value):,.0f}"
+    return f"{float(value):.{max(0, 2 - floor(log10(size)))}f}"
 
 
 def stated(value: "Real") -> str:
@@ -122,8 +144,8 @@ def asked_items(asked: int, held: int = 0, distinct: int = 0) -> str:
 FORMS: dict[str, Any] = {
     form.__name__: form
     for form in (
-        number, hundredths, percent, stated, stated_percent, with_sign, points, figures, odds_ratio,
-        between, over_units, bracketed, p_value, p_in_text, count, asked_items,
+        number, in_unit, span_in_unit, hundredths, percent, stated, stated_percent, with_sign, points,
+        figures, odds_ratio, between, over_units, bracketed, p_value, p_in_text, count, asked_items,
     )
 }  # fmt: skip
 """By name, as templates know them."""

@@ -11,7 +11,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFind
 from gridc.reports.findings.paired import PRECISIONS
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.findings.scores import UnitIntervals
-from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
+from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic, SummaryValue
 from gridc.reports.findings.verdicts import VERDICTS
 from gridc.reports.quantities import SHARE_LIMITS, interval_assumption
 from gridc.reports.statements import sentences
@@ -36,6 +36,7 @@ from gridc.schema.certificate import (
     StatisticRow,
     Tally,
 )
+from gridc.schema.rows import in_ten_decimals
 
 DIRECTIONS: Mapping[int, Literal["higher_is_better", "lower_is_better", "nearest_is_best"]] = {
     1: "higher_is_better",
@@ -130,12 +131,20 @@ def _rate(rate: RateFinding) -> RateRow:
     return RateRow.of(rate, models=models)
 
 
+def _statistic_cell(value: SummaryValue, unit: str) -> StatisticCell:
+    if unit not in ("", "%", "pp"):
+        return StatisticCell.of(value)
+    ends = None if value.interval is None else tuple(map(in_ten_decimals, value.interval))
+    return StatisticCell.of(value, value=in_ten_decimals(value.value), interval=ends)
+
+
 def _statistic(summary: StatedStatistic) -> StatisticRow:
     models = {
-        model: {name: StatisticCell.of(value) for name, value in values.items()}
+        model: {name: _statistic_cell(value, summary.unit) for name, value in values.items()}
         for model, values in summary.values.items()
     }
-    return StatisticRow.of(summary, models=models)
+    counted_in = "" if summary.unit in ("", "%", "pp") else f", in {summary.unit}"
+    return StatisticRow.of(summary, what=f"{summary.what}{counted_in}", models=models)
 
 
 def _intervals(intervals: UnitIntervals) -> IntervalsRow:

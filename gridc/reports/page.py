@@ -28,6 +28,7 @@ from gridc.reports.findings.examples import EXAMPLES
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.run_record import reported
 from gridc.reports.findings.scores import CellScore
+from gridc.reports.findings.summaries import SUMMARIES
 from gridc.reports.leaderboard import Leaderboard, begins_with, leaderboards
 from gridc.reports.rendering import render
 from gridc.reports.scoreboard import best_first, of_findings
@@ -104,13 +105,19 @@ class BenchmarkSection:
     shares: figures.Figure | None
     curves: figures.Figure | None
     readable: figures.Figure | None
+    tradeoffs: tuple[figures.Figure, ...]
 
     @property
     def figures(self) -> tuple[figures.Figure, ...]:
         """Every figure of the section."""
         pairs = None if self.board is None else self.board.pairs
         rest = (self.ranges, self.ordered, self.standings, pairs, self.shares, self.curves, self.readable)
-        return (*self.surfaces, *self.rates, *(figure for figure in rest if figure is not None))
+        return (
+            *self.surfaces,
+            *self.rates,
+            *self.tradeoffs,
+            *(figure for figure in rest if figure is not None),
+        )
 
     @property
     def pairs(self) -> list[PairRow]:
@@ -418,6 +425,11 @@ def _section(
         if finding.direction.target is None
         else None,
         readable=figures.parse_rates(finding, spec.analysis.parse_clean) if finding.parse_rates else None,
+        tradeoffs=tuple(
+            drawn
+            for summary in findings[SUMMARIES]
+            if (drawn := figures.score_against(summary, finding)) is not None
+        ),
     )
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from math import ceil, isfinite, isinf
 from typing import Any, Literal
 
-from gridc.numbers import between, bracketed, number, percent
+from gridc.numbers import between, bracketed, number
 from gridc.reports.words import PLURAL
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.items import UnitLevel
+from gridc.schema.rows import in_ten_decimals
 from gridc.statistics.envelope import LEVEL
 
 SHARE_LIMITS = "Gaffke's limits over units (Clopper-Pearson where each earns all or nothing)"
@@ -51,7 +52,7 @@ def interval_assumption(unit: UnitLevel) -> str:
 Measure = Literal[
     "share", "difference of shares", "share of a change", "log odds", "ratio", "count", "p", "statistic",
     "variance", "coefficient", "nats",
-    "bits per byte",
+    "bits per byte", "in its unit",
 ]  # fmt: skip
 """What a value is counted in. Shares and their differences are fractions of 1."""
 
@@ -99,6 +100,11 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str] | tuple[str, Measure, str,
         ("strength", "log odds", "strength of Bradley and Terry, about a mean of 0"),
         ("chrf", "share", "chrF of all texts"),
         ("bleu", "share", "BLEU of all texts"),
+        ("mean", "in its unit", "mean of an outcome, such as the tokens of an answer"),
+        ("ratio", "in its unit", "one total over another, such as cost over score"),
+        ("formula", "in its unit", "a formula of totals that the spec states"),
+        ("gap", "in its unit", "largest value less the smallest over the levels of an axis"),
+        ("consistency", "share", "items with the same outcome under every level of an axis"),
     ),
     "statistics.md#hypotheses-about-effects": (
         ("rate", "share", "rate of the outcome under a level"),
@@ -119,6 +125,7 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str] | tuple[str, Measure, str,
         ("p_refute", "p", "p of what refutes it"),
         ("p_within", "p", "p of a difference smaller than a margin"),
         ("agreement_p", "p", "p of what no unit goes against"),
+        ("statistic_difference", "in its unit", "a statistic under a level less that under another"),
         ("page_p", "p", "p of a trend by ranks within units"),
         ("jonckheere_terpstra_p", "p", "p of a trend by ranks of independent groups"),
     ),
@@ -221,11 +228,6 @@ def in_percent(kind: str) -> bool:
     return QUANTITIES[kind].measure == "share"
 
 
-def in_its_measure(value: float | None, kind: str) -> str:
-    """A value of a kind as documents print it: a share in percent, anything else as the number that it is."""
-    return percent(value) if in_percent(kind) else number(value)
-
-
 def estimate(
     kind: str,
     *,
@@ -245,6 +247,9 @@ def estimate(
     quantity = QUANTITIES[kind]
     if interval is not None:
         method = "; ".join(filter(None, (method, quantity.interval if made is None else made)))
+    if quantity.measure != "in its unit":
+        estimate = in_ten_decimals(estimate)
+        interval = interval and (in_ten_decimals(interval[0]), in_ten_decimals(interval[1]))
     absent = dict.fromkeys(("p", "corrected_p"))
     own = {
         "kind": kind,

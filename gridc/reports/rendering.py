@@ -130,7 +130,6 @@ def _environment() -> Environment:
         "untold": untold,
     }
     environment.filters |= FORMS | {
-        "in_its_measure": quantities.in_its_measure,
         "shown_points": shown_points,
         "md": markdown,
         "bdi": bdi,

@@ -240,7 +240,7 @@ def _corrected(named: Sequence[_Named], alpha: float) -> Iterator[CorrectedClaim
     for one in named:
         for finding in _decided(one):
             name, claimed = f"{one.name}/{finding.id}", kind_of(finding.hypothesis).claims(finding.hypothesis)
-            alone = finding.effect or finding.ranking
+            alone = finding.effect or finding.ranking or finding.statistic
             tested = alone is not None and finding.support is not None
             for side in claimed.sides:
                 p[name, side] = getattr(alone, side) if tested else 1.0

@@ -441,6 +441,15 @@ class Scorer(Table):
             "[[outcome]]. Default: none; the function gives one number or a label."
         ),
     ] = None
+    units: Annotated[
+        dict[Id, Text] | None,
+        Field(
+            min_length=1,
+            description="Numbers of the function that are not shares of 1, each with its unit: any number "
+            "from 0 up, which statistics report in that unit. Default: none; every number is from 0 to 1.",
+            examples=[{"steps": "steps", "lines": "lines of code"}],
+        ),
+    ] = None
     examples: Annotated[
         tuple[ScorerExample, ...] | None,
         Field(
@@ -449,6 +458,20 @@ class Scorer(Table):
             examples=[[{"item": "q1", "response": "Yes.", "gives": 1}]],
         ),
     ] = None
+
+    @model_validator(mode="after")
+    def _scores_a_share(self) -> Self:
+        if self.units is not None and self.score is None:
+            raise Contradiction(
+                "`units` are of numbers by name, and it is not said which of them is the score",
+                'score = "NAME" beside it, a number from 0 to 1',
+            )
+        if self.score in (self.units or {}):
+            raise Contradiction(
+                f"`{self.score}` is the score, which is from 0 to 1, and has a unit of its own",
+                "leave it out of `units`, or give the score another name",
+            )
+        return self
 
     @property
     def file(self) -> str | None:

@@ -4,7 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
+from gridc.schema.inference import Prediction
 from gridc.schema.rows import (
+    Amount,
     Count,
     Digest,
     Finite,
@@ -67,6 +69,30 @@ class RankingRow(Part):
     """p of "a step of it is reversed somewhere", of this ranking alone."""
     untested: Unwritten[tuple[str, ...]] = ()
     """The benchmarks whose direction is a target: of distances from a target there is no evidence."""
+
+
+class StatisticContrastRow(Part):
+    """A statistic under a level and under its reference, over the answers that both have in common."""
+
+    statistic: str
+    what: Annotated[str, Field(description="How it is computed.")]
+    unit: Annotated[str, Field(description="%: shares, as fractions of 1; empty: a plain number.")]
+    level: str
+    reference: str
+    predicts: Prediction
+    margin: Annotated[float | None, Field(description="In the unit; of shares a fraction of 1.")]
+    value: Amount | None
+    reference_value: Amount | None
+    difference: Amount | None
+    interval: Annotated[tuple[Amount, Amount] | None, Field(description="95 %, over units.")]
+    method: Annotated[Sentence, Field(description="How the interval is made.")]
+    note: Annotated[Sentence, Field(description="Why there is no difference or interval, or few units.")]
+    samples: Annotated[Count, Field(description="Answers under both levels.")]
+    rows: Annotated[Digest, Field(description="Digest of what was read.")]
+    support: Unwritten[float] = 1.0
+    """p of what is predicted, of this hypothesis alone."""
+    refute: Unwritten[float] = 1.0
+    """p of what refutes it."""
 
 
 class MarginRow(Part):
@@ -368,3 +394,7 @@ class HypothesisRow(Part):
     ]
     ranking: Annotated[RankingRow | None, Field(description="Null for an effect.")]
     effect: Annotated[EffectRow | None, Field(description="Null for a ranking.")]
+    statistic: Annotated[
+        StatisticContrastRow | None,
+        Field(description="Of a hypothesis about a statistic alone.", exclude_if=lambda row: row is None),
+    ] = None

@@ -398,8 +398,58 @@ class TrendHypothesis(Hypothesis):
     outcome: RateName = "score"
 
 
+Prediction = Literal["different", "higher", "lower", "not_higher", "not_lower", "within"]
+"""What is predicted of a statistic under a level against the reference."""
+BY_MARGIN = ("not_higher", "not_lower", "within")
+"""Predictions that mean nothing without a margin."""
+
+
+class StatisticHypothesis(Hypothesis):
+    """A [[statistic]], or the mean of a number such as `tokens`, under a level against a reference."""
+
+    kind: Annotated[Literal["statistic"], Field(description="A statistic under two levels.")]
+    statistic: Annotated[
+        Id,
+        Field(
+            description="Which: a [[statistic]] by its id, or an outcome, such as tokens, cost or seconds, "
+            "whose mean is compared.",
+            examples=["cost_per_success", "tokens"],
+        ),
+    ]
+    axis: Annotated[
+        Id, Field(description="The axis whose levels are compared, or `model`: models are its levels.")
+    ]
+    level: Annotated[Id, Field(description="The level under test.")]
+    reference: Annotated[Id, Field(description="The level it is compared with.")]
+    predicts: Annotated[
+        Prediction,
+        Field(
+            description="Of the level against the reference: different, higher or lower; not_higher, "
+            "not_lower: not by as much as `margin`; within: neither way. Default: different."
+        ),
+    ] = "different"
+    margin: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            description="The smallest difference that would matter, in the unit of the statistic; of a share "
+            "in percentage points. Needed by not_higher, not_lower and within. Default: none.",
+            examples=[50, 0.01],
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _margin_where_needed(self) -> Self:
+        if (self.predicts in BY_MARGIN) != (self.margin is not None):
+            needs = "needs a `margin`" if self.margin is None else "is about no margin"
+            ways = f'predicts = "within" with it, or one of {", ".join(BY_MARGIN[:2])}'
+            help = "margin = 5, in the unit of the statistic" if self.margin is None else ways
+            raise Contradiction(f'predicts = "{self.predicts}" {needs}', help)
+        return self
+
+
 AnyHypothesis = Annotated[
-    RankingHypothesis | ContrastHypothesis | InteractionHypothesis | TrendHypothesis,
+    RankingHypothesis | ContrastHypothesis | InteractionHypothesis | TrendHypothesis | StatisticHypothesis,
     Field(discriminator="kind"),
 ]
 

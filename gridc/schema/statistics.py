@@ -1,15 +1,17 @@
-"""Statistics: numbers over many responses that no mean of single scores is, such as F1 or a win rate."""
+"""Statistics: numbers over many responses beside their scores, such as F1, a win rate or cost per success."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from gridc.schema.base import Contradiction, Id, Selector, Table, Text
+from gridc.schema.formulas import Formula
 
 StatisticKind = Literal[
     "precision", "recall", "specificity", "f1", "matthews", "auroc", "brier", "calibration_error",
     "macro_mean", "win_rate", "spread_within", "spread_between", "strength", "chrf", "bleu",
+    "mean", "ratio", "formula", "gap", "consistency",
 ]  # fmt: skip
 
 CLASSIFIES = ("precision", "recall", "specificity", "f1", "matthews")
@@ -24,9 +26,22 @@ KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(("spread_within", "spread_between"), ((), ())),
     "strength": (("over",), ()),
     **dict.fromkeys(("chrf", "bleu"), ((), ())),
+    "mean": (("outcome",), ()),
+    "ratio": (("above", "below"), ()),
+    "formula": (("formula",), ()),
+    "gap": (("of", "over"), ()),
+    "consistency": (("over",), ("outcome",)),
 }
 """Of each kind the keys that it needs and the others that it reads, beside those of every statistic."""
-OWN = ("positive", "predicted", "confidence", "outcome", "bins", "by")
+OWN = ("positive", "predicted", "confidence", "outcome", "bins", "by", "above", "below", "formula", "of")
+READ = ("predicted", "confidence", "outcome", "above", "below")
+"""Keys that name an outcome."""
+MEASURES = ("mean", "ratio", "formula", "gap")
+"""Kinds that read numbers in any unit; the others read shares."""
+COMPARABLE = (*CLASSIFIES, "auroc", "brier", "macro_mean", "mean", "ratio", "formula")
+"""Kinds of which two values can be compared: their difference has limits."""
+ANSWER = "answer"
+"""What consistency can be of beside outcomes: what responses were read to, whatever they earn."""
 BINS = 10
 
 
@@ -45,7 +60,10 @@ class Statistic(Table):
             "benchmarks' means, or by category of those of one benchmark's categories; win_rate: the share "
             "of the other models that a model beats, mean over benchmarks; spread_within, spread_between: "
             "standard deviation of scores over the replicates of an item, and of items' means; strength: of "
-            "Bradley and Terry, where judges compare models; "
+            "Bradley and Terry, where judges compare models; mean: of an outcome, such as the tokens or the "
+            "cost of an answer; ratio: one total over another, such as cost over score; formula: of totals; "
+            "gap: the largest value less the smallest over the levels of an axis; consistency: the share of "
+            "items with one outcome under all of them; "
             "chrf, bleu: of all texts against their references (sacrebleu). An `id` that is one of these "
             "names says it, too."
         ),
@@ -76,7 +94,31 @@ class Statistic(Table):
     outcome: Annotated[
         Id | None,
         Field(
-            description="What counts of the responses: a rate or an [[outcome]] by its name. Default: score."
+            description="What counts of the responses: a rate, an [[outcome]], a number in `units` of a "
+            "scorer, or what a response took: tokens, thought_tokens, read_tokens, cost, seconds, calls; of "
+            "consistency also `answer`, what it was read to. Default: score."
+        ),
+    ] = None
+    above: Annotated[
+        Id | None, Field(description="Of ratio: the outcome whose total is divided.", examples=["cost"])
+    ] = None
+    below: Annotated[
+        Id | None,
+        Field(description="Of ratio: the outcome whose total it is divided by.", examples=["score"]),
+    ] = None
+    formula: Annotated[
+        Text | None,
+        Field(
+            description="Numbers, totals of outcomes by name, `answers` (how many there are), + - * / **, "
+            "brackets, and sqrt, log, exp, min, max. Each response adds to the totals what it earns.",
+            examples=["5 * hits / (5 * hits + 4 * missed + alarms)", "sqrt(score * polite) / answers"],
+        ),
+    ] = None
+    of: Annotated[
+        Id | None,
+        Field(
+            description="Of gap: the [[statistic]] or outcome whose largest and smallest value it compares.",
+            examples=["score", "f1"],
         ),
     ] = None
     bins: Annotated[
@@ -94,8 +136,9 @@ class Statistic(Table):
         tuple[Id, ...] | None,
         Field(
             min_length=1,
-            description="Axes whose levels are taken together; of strength those that say who is the "
-            "opponent. Default: none, so that each configuration has its own.",
+            description="Axes whose levels are taken together, or compared by gap and consistency; of "
+            "strength those that say who is the opponent. Default: none, so that each configuration has its "
+            "own.",
         ),
     ] = None
     what: Annotated[Text | None, Field(description="What it says, in a phrase; printed beside it.")] = None
@@ -106,6 +149,12 @@ class Statistic(Table):
         for key in needed:
             if getattr(self, key) is None:
                 raise Contradiction(f"`{self.kind}` needs `{key}`", WAYS_OUT[key])
+        if self.formula is not None:
+            Formula(self.formula)
+        if self.kind == "gap" and len(self.over or ()) > 1:
+            raise Contradiction(
+                "a gap is over the levels of one axis", f'over = ["{(self.over or ("",))[0]}"]'
+            )
         for key in OWN:
             if getattr(self, key) is not None and key not in (*needed, *others):
                 raise Contradiction(f"`{self.kind}` does not read `{key}`", f"leave `{key}` out")
@@ -117,18 +166,43 @@ class Statistic(Table):
         return (self.benchmark,) if isinstance(self.benchmark, str) else self.benchmark
 
     @property
+    def compares_levels(self) -> bool:
+        """Whether `over` names what it compares, and not what it takes together."""
+        return self.kind in ("gap", "consistency")
+
+    @property
     def outcomes(self) -> Mapping[str, str]:
-        """The outcomes that it reads, by key: the score where none is named."""
-        keys = [
-            key for part in KEYS[self.kind] for key in part if key in ("predicted", "confidence", "outcome")
-        ]
+        """The outcomes that it reads, by key: the score where none is named. Of a formula each is its own
+        key."""
+        if self.formula is not None:
+            return {name: name for name in Formula(self.formula).names}
+        keys = [key for part in KEYS[self.kind] for key in part if key in READ]
         return {key: getattr(self, key) or "score" for key in keys or ("outcome",)}
+
+
+def called(name: str, stated: Sequence[Statistic]) -> Statistic:
+    """The statistic of this name, of those that a spec has `stated`; of an outcome its mean."""
+    own = next((each for each in stated if each.id == name), None)
+    return Statistic(id=name, kind="mean", outcome=name) if own is None else own
+
+
+def compared(statistic: Statistic, stated: Sequence[Statistic]) -> Statistic:
+    """The statistic whose values a gap compares. Of other kinds it is the statistic itself."""
+    if statistic.of is None:
+        return statistic
+    own = called(statistic.of, stated)
+    return own.model_copy(update={"benchmark": statistic.benchmark or own.benchmark, "over": None})
 
 
 WAYS_OUT: Mapping[str, str] = {
     "positive": 'positive = { label = "unsafe" }, a tag of the items: tags = ["label"] in loading.fields',
     "predicted": "predicted = the id of an [[outcome]] that is a number from 0 to 1",
     "confidence": "confidence = the id of an [[outcome]] that is a number from 0 to 1",
-    "over": 'over = ["opponent"], the axis whose levels name judges that compare with other models',
+    "over": 'over = ["AXIS"], an axis of the spec',
+    "outcome": 'outcome = "tokens", or another outcome by its name',
+    "above": 'above = "cost", the outcome whose total is divided',
+    "below": 'below = "score", the outcome whose total it is divided by',
+    "formula": 'formula = "score / tokens", of totals of outcomes',
+    "of": 'of = "score", an outcome or a [[statistic]] by its id',
 }
 """How a key that is missing is stated."""

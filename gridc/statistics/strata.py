@@ -89,6 +89,41 @@ def of_parts(
     ]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PartsStatistic:
+    """A statistic of the shares of parts, from `least` to `most`; of no part where rows do not determine it.
+    `few` says why few units give no interval of it, empty where they do."""
+
+    value: OfShares
+    parts: Sequence[PartShare] = ()
+    least: float = -inf
+    most: float = inf
+    few: str = ""
+
+    def estimate(self) -> UnitEstimate:
+        """Its value and limits."""
+        if not self.parts:
+            return UNDETERMINED
+        (found,) = of_parts(self.value, self.parts, self.least, self.most)
+        return self._gated(found)
+
+    def minus(self, other: "PartsStatistic") -> UnitEstimate:
+        """This one less another of the same units, in the same order: see `part`."""
+        if not (self.parts and other.parts):
+            return UNDETERMINED
+        size, widest = len(self.parts), self.most - self.least
+        (found,) = of_parts(
+            lambda shares: self.value(shares[:, :size]) - other.value(shares[:, size:]),
+            [*self.parts, *other.parts],
+            -widest,
+            widest,
+        )
+        return other._gated(self._gated(found))
+
+    def _gated(self, found: UnitEstimate) -> UnitEstimate:
+        return replace(found, interval=None, no_interval=self.few) if found.few and self.few else found
+
+
 def gap(totals: Floats, level: float = LEVEL) -> UnitEstimate:
     """Of each unit the rows and points on one side and on the other one, (G, 4): the second share less the
     first one. Where units have as many rows on both sides it is a change of units."""

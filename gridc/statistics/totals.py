@@ -13,7 +13,7 @@ import numpy as np
 
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.envelope import LEVEL
-from gridc.statistics.strata import UNDETERMINED, PartShare, of_parts, part
+from gridc.statistics.strata import UNDETERMINED, PartShare, PartsStatistic, of_parts, part
 from gridc.statistics.unit_intervals import UnitEstimate, unit_totals
 
 TIED = 1e-12
@@ -30,25 +30,30 @@ def _itself(shares: Floats) -> Floats:
     return shares[:, 0]
 
 
-def share(unit: Whole, rows: Floats, points: Floats, level: float = LEVEL) -> UnitEstimate:
+def share(unit: Whole, rows: Floats, points: Floats, level: float = LEVEL) -> PartsStatistic:
     """The points of rows over their number."""
-    return of_parts(_itself, [_part(unit, rows, points, level)])[0] if rows.any() else UNDETERMINED
+    return PartsStatistic(_itself, _parts(unit, [(rows, points)], level))
+
+
+def _parts(unit: Whole, shares: Sequence[tuple[Floats, Floats]], level: float) -> list[PartShare]:
+    """The rows and points of each part; none where one of them has no row."""
+    some = all(rows.any() for rows, _ in shares)
+    return [_part(unit, rows, points, level) for rows, points in shares] if some else []
 
 
 CALLED = "few units, and one that nobody saw may call more answers positive than any of these"
 
 
-def precision(unit: Whole, table: Floats, level: float = LEVEL) -> UnitEstimate:
+def precision(unit: Whole, table: Floats, level: float = LEVEL) -> PartsStatistic:
     """TP / (TP + FP), of the columns of `two_classes`."""
     rows = table[:, :2].sum(axis=1)
-    return _of_called(share(unit, rows, table[:, 0], level), unit, rows)
+    return replace(share(unit, rows, table[:, 0], level), few=_of_called(unit, rows))
 
 
-def _of_called(found: UnitEstimate, unit: Whole, rows: Floats) -> UnitEstimate:
-    """Without an interval of few units of several rows, where what is called positive decides which count: a
+def _of_called(unit: Whole, rows: Floats) -> str:
+    """Why few units of several rows give no interval where what is called positive decides which count: a
     unit that nobody saw can weigh more than its size says."""
-    several = rows.any() and unit_totals(unit, rows[:, None]).max() > 1
-    return replace(found, interval=None, no_interval=CALLED) if found.few and several else found
+    return CALLED if rows.any() and unit_totals(unit, rows[:, None]).max() > 1 else ""
 
 
 def two_classes(positive: Flags, says: Floats, counted: Floats) -> Floats:
@@ -59,26 +64,24 @@ def two_classes(positive: Flags, says: Floats, counted: Floats) -> Floats:
     return np.column_stack(columns)
 
 
-def f1(unit: Whole, table: Floats, level: float = LEVEL) -> UnitEstimate:
+def f1(unit: Whole, table: Floats, level: float = LEVEL) -> PartsStatistic:
     """2 TP / (2 TP + FP + FN), of the columns of `two_classes`. A hit counts twice and is one row, so this is
     a function of the share TP / (TP + FP + FN) of rows, and its limits are those of that share."""
     hits, rows = table[:, 0], table[:, :3].sum(axis=1)
-    if not rows.any():
-        return UNDETERMINED
-    parts = [_part(unit, rows, hits, level)]
-    return _of_called(of_parts(lambda shares: 2 * shares[:, 0] / (1 + shares[:, 0]), parts)[0], unit, rows)
+    parts = _parts(unit, [(rows, hits)], level)
+    return PartsStatistic(
+        lambda shares: 2 * shares[:, 0] / (1 + shares[:, 0]), parts, few=_of_called(unit, rows)
+    )
 
 
-def matthews(unit: Whole, table: Floats, level: float = LEVEL) -> UnitEstimate:
+def matthews(unit: Whole, table: Floats, level: float = LEVEL) -> PartsStatistic:
     """The correlation of both classes (Matthews 1975), of the columns of `two_classes`. Its parts are the
     share of the positive rows that are called so, that of the negative ones that are not, and that of the
     rows that are positive. Undefined where a class has no row, or nobody or everybody is called positive."""
     found, alarms, missed, cleared = table.T
     positive, negative = found + missed, alarms + cleared
-    if not positive.any() or not negative.any():
-        return UNDETERMINED
     shares = (positive, found), (negative, cleared), (positive + negative, positive)
-    return of_parts(_correlation, [_part(unit, *each, level) for each in shares])[0]
+    return PartsStatistic(_correlation, _parts(unit, shares, level))
 
 
 def _correlation(shares: Floats) -> Floats:
@@ -88,18 +91,20 @@ def _correlation(shares: Floats) -> Floats:
     return _quotient((found + cleared - 1) * np.sqrt(positive * (1 - positive)), spread)
 
 
-def area_under_curve(unit: Whole, values: Floats, positive: Flags, level: float = LEVEL) -> UnitEstimate:
+def area_under_curve(
+    unit: Whole, values: Floats, positive: Flags, negative: Flags, level: float = LEVEL
+) -> PartsStatistic:
     """The chance that a positive row has a larger value than a negative one, ties counting half: the area
     under the receiver operating characteristic (Hanley & McNeil 1982). Its parts are both classes: it is the
     mean of the positive rows' placements among the negative ones, and that of the negative ones' (DeLong,
-    DeLong & Clarke-Pearson 1988). Undefined where a class has no row."""
-    if positive.all() or not positive.any():
-        return UNDETERMINED
-    placed = placements(values, positive)
-    classes = positive.astype(np.float64), (~positive).astype(np.float64)
-    parts = [_part(unit, rows, rows * placed, level) for rows in classes]
-    area = parts[0].rate
-    return of_parts(lambda shares: shares.sum(axis=1) - area, parts, 0.0, 1.0)[0]
+    DeLong & Clarke-Pearson 1988). Undefined where a class has no row. A row of neither does not count."""
+    some, placed = positive | negative, np.zeros(len(values))
+    if positive.any() and negative.any():
+        placed[some] = placements(values[some], positive[some])
+    classes = [own.astype(np.float64) for own in (positive, negative)]
+    parts = _parts(unit, [(rows, rows * placed) for rows in classes], level)
+    area = parts[0].rate if parts else 0.0
+    return PartsStatistic(lambda shares: shares.sum(axis=1) - area, parts, 0.0, 1.0)
 
 
 def placements(values: Floats, positive: Flags) -> Floats:
@@ -122,14 +127,12 @@ def calibration_error(confidence: Floats, right: Floats, bins: int) -> float:
 
 def macro_mean(
     unit: Whole, group: Whole, groups: int, rows: Floats, points: Floats, level: float = LEVEL
-) -> UnitEstimate:
+) -> PartsStatistic:
     """The mean over groups of their means, from the group of each row, (N,). Undefined where a group has
     none."""
     here = [group == place for place in range(groups)]
-    if not all((rows * some).any() for some in here):
-        return UNDETERMINED
-    parts = [_part(unit, rows * some, points * some, level) for some in here]
-    return of_parts(lambda shares: shares.mean(axis=1), parts)[0]
+    parts = _parts(unit, [(rows * some, points * some) for some in here], level)
+    return PartsStatistic(lambda shares: shares.mean(axis=1), parts)
 
 
 def win_rates(means: Floats, signs: Sequence[float]) -> Floats:

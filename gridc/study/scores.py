@@ -5,12 +5,10 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from gridc import numbers
-from gridc.numbers import ABSENT, between, hundredths
+from gridc.numbers import ABSENT, amount, between, hundredths, number
 from gridc.reports.findings.conduct import count_endings, cut_off
 from gridc.reports.findings.run_record import RunRecord
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
-from gridc.reports.quantities import in_percent
 from gridc.reports.scoreboard import Scoreboard as Scoreboard
 from gridc.reports.scoreboard import ScoreboardRow as ScoreboardRow
 from gridc.reports.scoreboard import of_record
@@ -35,7 +33,7 @@ class ScoreboardReport:
         anchor, or under every configuration, each with a row of its own, where they are `FEW` or less."""
         places = list(dict.fromkeys(place for one in self.statistics for place in _shown_under(one)))
         several = len(places) > 1
-        names = [f"{one.id} %" if in_percent(one.kind) else one.id for one in self.statistics]
+        names = [_column(one) for one in self.statistics]
         rows = [["model", *(["configuration"] if several else []), *names]]
         for model in self.statistics[0].values if self.statistics else ():
             for place in places if several else [""]:
@@ -77,11 +75,17 @@ def _shown_under(summary: StatedStatistic) -> list[str]:
     return places if len(places) <= FEW else [summary.anchor]
 
 
+def _column(summary: StatedStatistic) -> str:
+    """`f1 %`, `cost (US dollars)`."""
+    unit = summary.unit if summary.unit in ("", "%", "pp") else f"({summary.unit})"
+    return f"{summary.id} {unit}".strip()
+
+
 def _shown(summary: StatedStatistic, model: str, place: str) -> str:
     found = summary.values[model].get(place)
     if found is None or found.value is None:
         return ABSENT
-    form = hundredths if in_percent(summary.kind) else numbers.number
+    form = hundredths if summary.unit in ("%", "pp") else amount if summary.unit else number
     span = "no interval" if found.interval is None else between(found.interval, form)
     few = found.note if found.interval is not None else ""
     return f"{form(found.value)} ({', '.join(filter(None, (span, few, found.of_answers)))})"

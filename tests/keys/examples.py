@@ -317,6 +317,9 @@ TRIED = (
         "score": Beside("letters", {**COUNTED, "benchmark.1.scorer": {"function": "python:scorers.py:both",
             "score": "length"}})}),
     Tried("Scorer", "asked", "benchmark.1.scorer", "tried", {"examples": Beside(LEFT_OUT, COUNTED)}),
+    Tried("Scorer", "asked", "benchmark.1.scorer", "refused", {
+        "units": Beside({"letters": "letters"}, {**COUNTED, "benchmark.1.scorer": {
+            "function": "python:scorers.py:both", "score": "letters"}})}),
     Tried("ScorerExample", "asked", "benchmark.1.scorer.examples.0", "tried", {"item": Beside("nothing",
         COUNTED), "response": Beside("Well, well.", COUNTED), "gives": Beside(LEFT_OUT, COUNTED)}),
     Tried("Exemplars", "asked", "benchmark.1.exemplars", "refused", {"pool": "task"}),
@@ -423,6 +426,13 @@ TRIED = (
         "axis": Beside("other", {"axis.2": {"id": "other", "level": [{"id": "plain", "tier": "core",
             "provenance": "a test"}, {"id": "please", "tier": "core", "provenance": "a test",
             "stop": [","]}, {"id": "exam", "tier": "core", "provenance": "a test", "stop": ["."]}]}})}),
+    Tried("StatisticHypothesis", "analysed", "hypothesis.4", "documented", HYPOTHESIS | {
+        "id": "SS", "family": "F", "items": {"hue": "light"}, "statistic": "parse_rate",
+        "axis": Beside("other", {"axis.2": {"id": "other", "level": [{"id": "plain", "tier": "core",
+            "provenance": "a test"}, {"id": "exam", "tier": "core", "provenance": "a test",
+            "stop": ["."]}]}}), "level": "please", "reference": "please", "predicts": "higher",
+        "each": Beside("benchmark", {"hypothesis.4.family": "F"}),
+        "margin": Beside(9, {"hypothesis.4.predicts": "within", "hypothesis.4.margin": 5})}),
     Tried("Margin", "analysed", "hypothesis.1.margin", "documented", {"pp": 3, "sensitivity_pp": [6],
         "largest_change": 20, "about": "these_units"}),
     Tried("NamedOutcome", "analysed", "outcome.0", "documented", {
@@ -438,6 +448,10 @@ TRIED = (
     Tried("Statistic", "analysed", "statistic.1", "documented", {
         "confidence": "refusal_rate", "outcome": "refusal_rate", "bins": 4,
         "by": Beside("category", {"statistic.1.kind": "macro_mean"})}),
+    Tried("Statistic", "analysed", "statistic.2", "documented", {"above": "parse_rate",
+        "below": "parse_rate"}),
+    Tried("Statistic", "analysed", "statistic.3", "documented", {"formula": "harm / answers"}),
+    Tried("Statistic", "analysed", "statistic.4", "documented", {"of": "parse_rate"}),
     Tried("ByExpected", "analysed", "outcome.0.scores.comply", "documented", {"comply": 0.5, "refuse": 0.5}),
     Tried("Fork", "analysed", "fork.0", "documented", {
         "id": Beside("read", {"curve.0.forks": ["part"]}), "category": "words", "levels": ["itt", "pp",

@@ -5,6 +5,7 @@ made."""
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from html import unescape
@@ -26,11 +27,14 @@ from gridc.reports.findings.answers import ANSWER_SHIFTS, AnswerShift
 from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.exposure import DOSES, DoseFinding
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.labels import JUDGING
 from gridc.reports.page import as_html
 from gridc.reports.quantities import QUANTITIES
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.schema.estimates import EstimateRow
+from gridc.schema.hypotheses import StatisticContrastRow
+from gridc.schema.inference import StatisticHypothesis
 from gridc.statistics.raters import kappa
 from gridc.statistics.unit_intervals import UnitEstimate
 from tests.reports import test_statements as said
@@ -260,6 +264,20 @@ def shifted() -> Findings:
     return having(said.pair(), ANSWER_SHIFTS, (shift,))
 
 
+def compared() -> Findings:
+    spec = spec_of({"ant": None})
+    stated = StatisticHypothesis(
+        id="S", kind="statistic", statistic="score", axis="frame", level="exam", reference="plain"
+    )
+    row = StatisticContrastRow(
+        statistic="score", what="mean over answers", unit="%", level="exam", reference="plain",
+        predicts="different", margin=None, value=0.5, reference_value=0.25, difference=0.25,
+        interval=(0.1, 0.4), method="limits", note="", samples=40, rows="0" * 64,
+    )  # fmt: skip
+    found = HypothesisFinding(stated, None, "none", 0.05, 1, 0.01, 1.0, statistic=row)
+    return replace(findings_of(spec, reversing), hypotheses=(found,))
+
+
 def agreeing() -> Findings:
     judged = said.judged(pairs=(("one", "two", kappa(["a", "b"], ["b", "a"])),))
     assert judged[JUDGING]
@@ -275,6 +293,7 @@ WORLDS: Mapping[str, Callable[[], Findings]] = {
     "scores": said.pair,
     "changes": lambda: findings_of(spec_of({"ant": None}), reversing, parsed=18),
     "effects": several,
+    "statistic_effects": compared,
     "answers": shifted,
     "sensitivity": said.pair,
     "judging": agreeing,

@@ -214,7 +214,7 @@ def summed_up(
     note = ("" if interval else "too few units") if note is None else note
     cell = SummaryValue(value, (0.5, 0.875) if interval else None, "limits", 40, asked, "0" * 64, note)
     values = {model: {"frame=plain": cell, "frame=exam": replace(cell, value=0.5)} for model in models}
-    found = StatedStatistic("usable", "f1", "harmonic mean", ("facts",), "frame=plain", values)
+    found = StatedStatistic("usable", "f1", "harmonic mean", ("facts",), "frame=plain", values, unit="%")
     return having(pair(), SUMMARIES, (found,))
 
 

@@ -10,6 +10,7 @@ from scipy.stats import norm
 from gridc.statistics import corpus, totals
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.envelope import LEVEL
+from gridc.statistics.strata import PartsStatistic
 from gridc.statistics.unit_intervals import UnitEstimate
 from tests.worlds import studies
 from tests.worlds.intervals import one_sided
@@ -74,23 +75,25 @@ def right(world: World) -> tuple[float, float, float]:
     return world["positive"], world["found"] * (1 - world["odd"]), world["cleared"] * (1 - world["odd"])
 
 
-def of_table(statistic: Callable[[Whole, Floats, float], UnitEstimate], true: Callable[..., float]) -> Study:
+def of_table(
+    statistic: Callable[[Whole, Floats, float], PartsStatistic], true: Callable[..., float]
+) -> Study:
     def study(world: World, random: np.random.Generator, level: float) -> tuple[UnitEstimate, float]:
         of, positive, drawn = classes(world, random)
         says = np.where(positive, drawn < world["found"], drawn >= world["cleared"]).astype(float)
         table = totals.two_classes(positive, says, np.ones(len(of)))
         share, found, cleared = right(world)
         cells = share * found, (1 - share) * (1 - cleared), share * (1 - found), (1 - share) * cleared
-        return statistic(of, table, level), true(*cells)
+        return statistic(of, table, level).estimate(), true(*cells)
 
     return study
 
 
-def precision(unit: Whole, table: Floats, level: float) -> UnitEstimate:
+def precision(unit: Whole, table: Floats, level: float) -> PartsStatistic:
     return totals.share(unit, table[:, 0] + table[:, 1], table[:, 0], level)
 
 
-def recall(unit: Whole, table: Floats, level: float) -> UnitEstimate:
+def recall(unit: Whole, table: Floats, level: float) -> PartsStatistic:
     return totals.share(unit, table[:, 0] + table[:, 2], table[:, 0], level)
 
 
@@ -116,7 +119,7 @@ def area(world: World, random: np.random.Generator, level: float) -> tuple[UnitE
     of, positive, drawn = classes(world, random)
     says = np.where(positive, drawn < world["found"], drawn >= world["cleared"]).astype(float)
     _, found, cleared = right(world)
-    return totals.area_under_curve(of, says, positive, level), (found + cleared) / 2
+    return totals.area_under_curve(of, says, positive, ~positive, level).estimate(), (found + cleared) / 2
 
 
 def area_of_normal(world: World, random: np.random.Generator, level: float) -> tuple[UnitEstimate, float]:
@@ -128,7 +131,7 @@ def area_of_normal(world: World, random: np.random.Generator, level: float) -> t
     numbers[low & positive] = -50
     numbers[low & ~positive] = norm.ppf(random.random(int((low & ~positive).sum())))
     truth = (1 - world["odd"]) * norm.cdf(world["ahead"] / np.hypot(1, world["spread"]))
-    return totals.area_under_curve(of, numbers, positive, level), float(truth)
+    return totals.area_under_curve(of, numbers, positive, ~positive, level).estimate(), float(truth)
 
 
 def macro(world: World, random: np.random.Generator, level: float) -> tuple[UnitEstimate, float]:
@@ -146,7 +149,7 @@ def macro(world: World, random: np.random.Generator, level: float) -> tuple[Unit
         earned.append((drawn < rate).astype(float))
         at += size
     unit, group, points = (np.concatenate(each) for each in (units, groups, earned))
-    found = totals.macro_mean(unit, group, len(sizes), np.ones(len(unit)), points, level)
+    found = totals.macro_mean(unit, group, len(sizes), np.ones(len(unit)), points, level).estimate()
     return found, float(np.mean(rates))
 
 
@@ -156,7 +159,7 @@ def brier(world: World, random: np.random.Generator, level: float) -> tuple[Unit
     correct = np.where(luck(world, random, of, units) < world["right"], 1.0, 0.0)
     share, sure = world["right"] * (1 - world["odd"]), world["sure"]
     truth = share * (1 - sure) ** 2 + (1 - share) * sure**2
-    return totals.share(of, np.ones(len(of)), (sure - correct) ** 2, level), float(truth)
+    return totals.share(of, np.ones(len(of)), (sure - correct) ** 2, level).estimate(), float(truth)
 
 
 def spread(which: str) -> Study:

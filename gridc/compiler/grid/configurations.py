@@ -14,6 +14,7 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import BLANK_LINE, composite
 from gridc.compiler.instrument.setting import KEYS, Setting
 from gridc.diagnostics.errors import KeyPath
+from gridc.schema.call_numbers import CALL_NUMBERS
 from gridc.schema.effects import BenchmarkEffects, ModelEffects, Scaffold, Separators
 from gridc.schema.inference import Exclude
 from gridc.schema.items import Sample
@@ -200,6 +201,25 @@ def most_shots(spec: Spec, benchmark: Benchmark) -> int:
 def states_scores(spec: Spec) -> bool:
     """Whether any table maps labels to scores."""
     return any(getattr(table.table, "scores", None) is not None for table in effect_tables(spec))
+
+
+def scorer_units(spec: Spec) -> dict[str, tuple[KeyPath, str]]:
+    """The numbers of scoring functions that have a unit of their own, with where each is stated first."""
+    units: dict[str, tuple[KeyPath, str]] = {}
+    for table in effect_tables(spec):
+        scorer = getattr(table.table, "scorer", None)
+        for name, unit in (scorer.units or {}).items() if scorer is not None else ():
+            units.setdefault(name, ((*table.path, "scorer", "units", name), unit))
+    return units
+
+
+def units_of_numbers(spec: Spec) -> dict[str, str]:
+    """What outcomes that are no shares are counted in, by name: those of calls, and of scoring functions. A
+    name that the spec gives to something else is that."""
+    others = {outcome.id for outcome in spec.outcomes}
+    units = {name: each.unit for name, each in CALL_NUMBERS.items()}
+    units |= {name: unit for name, (_, unit) in scorer_units(spec).items()}
+    return {name: unit for name, unit in units.items() if name not in others}
 
 
 def stated_at(spec: Spec, key: str, place: Mapping[str, str]) -> KeyPath | None:

@@ -8,6 +8,7 @@ not go through has no value there, and a spec that asks for it is refused.
 from collections.abc import Iterable, Sequence
 
 from gridc.compiler.instrument.setting import Setting
+from gridc.schema.call_numbers import CALL_NUMBERS
 from gridc.schema.effects import Attempts
 from gridc.schema.inference import rate_kind
 from gridc.schema.scores import NamedOutcome
@@ -15,7 +16,7 @@ from gridc.schema.statistics import CLASSIFIES, Statistic
 
 OF_ITEMS = ("score", "parse_rate")
 """What is counted from the outcomes of items, after `aggregate` and `all_of`."""
-MEANS = ("macro_mean", "win_rate")
+MEANS = ("macro_mean", "win_rate", "mean")
 """Statistics of means of an outcome, whatever it is made of."""
 
 AggregateConflict = tuple[str, str]
@@ -29,6 +30,8 @@ def conflict_of_outcome(
     if setting.scored_singly or outcome in OF_ITEMS:
         return None
     own = next((each for each in stated if each.id == outcome), None)
+    if own is None and outcome in _numbers_in(setting):
+        return None
     if own is None and setting.all_of is not None:
         problem = f"`{outcome}` is of single items, and `all_of` joins them"
         return problem, "state an [[outcome]] whose `scores` say what an item earns, and use its name"
@@ -59,6 +62,15 @@ def conflict_of_statistic(
         return next((each for each in found if each is not None), None)
     if statistic.kind in CLASSIFIES and setting.all_of is None and setting.aggregate == "majority":
         return None
+    own = {each.id for each in stated}
+    if {*statistic.outcomes.values()} <= {*_numbers_in(setting)} - own:
+        return None
     key = "all_of" if setting.all_of is not None else "aggregate"
     problem = f"`{statistic.kind}` is of single answers, and `{key}` makes one score of several"
     return problem, f"leave the statistic out, or `{key}` on its benchmarks"
+
+
+def _numbers_in(setting: Setting) -> Iterable[str]:
+    """The names of what a response has in units of its own, whatever makes a score of several."""
+    units = setting.scorer.units if setting.scorer is not None else None
+    return (*CALL_NUMBERS, *(units or ()))

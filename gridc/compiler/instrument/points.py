@@ -82,6 +82,8 @@ ScorerNumbers = dict[str, int]
 """What a function gives, by name, in units of 1 / UNIT; a single number is called `SINGLE`."""
 
 SINGLE = "score"
+MOST = 10**12
+"""The largest number in a unit of its own: in units of 1 / UNIT it still fits a whole number of SQLite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +188,16 @@ def reading(scorer: Scorer, scores: Scores | None, item: str, given: Any) -> str
 
 
 def _unit(scorer: Scorer, item: str, name: str, value: Any) -> int:
-    if not isinstance(value, int | float) or not 0 <= value <= 1:  # a Boolean is 0 or 1
-        problem = f"gives {value!r} as `{name}`, which is not a number from 0 to 1"
+    measured = name in (scorer.units or {})
+    if not isinstance(value, int | float) or not 0 <= value <= (
+        MOST if measured else 1
+    ):  # a Boolean is 0 or 1
+        problem = f"gives {value!r} as `{name}`, which is not a number from 0 to {MOST if measured else 1:,}"
         way_out = "a share of 1: divide by the most that it can be, and subtract from 1 where less is better"
+        if measured:
+            way_out = "a number from 0 up; None for all of it where the response has none"
+        elif name != (scorer.score or SINGLE):
+            way_out += f'; or, in a unit of its own, units = {{ {name} = "..." }} in `scorer`'
         raise ScorerError(scorer, item, problem, way_out)
     units: int = round(value * UNIT)
     return units

@@ -89,7 +89,8 @@ def statistic_estimates(findings: Findings) -> Iterator[EstimateRow]:
     for summary in findings[SUMMARIES]:
         for model, values in summary.values.items():
             for configuration, found in values.items():
-                where = f"under {configuration}, on {', '.join(summary.benchmarks)}"
+                unit = "" if summary.unit in ("", "%", "pp") else f", in {summary.unit}"
+                where = f"under {configuration}, on {', '.join(summary.benchmarks)}{unit}"
                 none = "no interval: " if found.interval is None and found.note else ""
                 said = (summary.formula, found.of_answers, f"{none}{found.note}")
                 yield estimate(
@@ -215,6 +216,43 @@ def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
             for contrast in finding.effect.contrasts:
                 yield from rows.contrast(contrast)
             yield from rows.of_test()
+
+
+@ESTIMATES.add("statistic_effects", 31)
+def statistic_differences(findings: Findings) -> Iterator[EstimateRow]:
+    """The difference of a statistic that each hypothesis about one is of, with its p-values."""
+    for finding in findings.hypotheses:
+        row = finding.statistic
+        if row is None:
+            continue
+        name, n = f"hypothesis/{finding.id}", row.samples
+        unit = "" if row.unit in ("", "%", "pp") else f", in {row.unit}"
+        about = f"{row.statistic} under {row.level} less that under {row.reference}{unit}"
+        yield estimate(
+            "statistic_difference",
+            id=f"{name}/statistic_difference",
+            about=about,
+            estimate=row.difference,
+            interval=row.interval,
+            method="; ".join(filter(None, (row.what, row.note if row.interval is None else ""))),
+            made=row.method,
+            interval_assumes=INDEPENDENT,
+            rows=row.rows,
+            n=n,
+            error=f"undefined: {row.note or 'not determined'}",
+        )
+        corrected = (
+            f"by the interval of the difference; corrected by {finding.correction} over {finding.members}"
+        )
+        sides = (("support", "p of what it predicts", row.support, finding.support),
+                 ("refute", "p of what refutes it", row.refute, finding.refute))  # fmt: skip
+        for side, words, alone, after in sides:
+            if after is not None:
+                yield estimate(
+                    f"p_{side}", id=f"{name}/{side}", about=f"{words}, {finding.id} ({about})",
+                    estimate=alone, p=alone, corrected_p=after, method=corrected, assumption=INDEPENDENT,
+                    rows=row.rows, n=n,
+                )  # fmt: skip
 
 
 class _HypothesisRows:

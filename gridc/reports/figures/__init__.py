@@ -24,6 +24,7 @@ from gridc.reports.figures.scores import (
 from gridc.reports.figures.specifications import specification_curve
 from gridc.reports.figures.standings import order_of_models, pairs_told_apart
 from gridc.reports.figures.surface import flip_surfaces
+from gridc.reports.figures.tradeoffs import score_against
 
 __all__ = [
     "Figure",
@@ -35,6 +36,7 @@ __all__ = [
     "order_of_models",
     "pairs_told_apart",
     "parse_rates",
+    "score_against",
     "score_ranges",
     "specification_curve",
     "variance_name",

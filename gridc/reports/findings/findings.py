@@ -335,6 +335,7 @@ def weighed_findings(
     complete: bool,
     floors: Floors,
     audits: Sequence[BenchmarkAudit] = (),
+    store: Store | None = None,
 ) -> tuple[tuple[BenchmarkFinding, ...], MeasuredStudy]:
     """The findings of every benchmark, and what hypotheses are decided on. All are weighed together, because
     their claims share families. `complete` says whether the run is; of an interim look nothing is
@@ -368,7 +369,8 @@ def weighed_findings(
             else each
             for each in benchmarks
         )
-    return benchmarks, MeasuredStudy(spec, samples, scores, floors, weighed, complete, outcomes=outcomes)
+    study = MeasuredStudy(spec, samples, scores, floors, weighed, complete, outcomes=outcomes, store=store)
+    return benchmarks, study
 
 
 def _taken_back(
@@ -588,7 +590,9 @@ def _parse_rates(plan: Plan, cells: Sequence[CellScore]) -> list[ParseRate]:
 
 
 def _weighed(record: RunRecord) -> tuple[tuple[BenchmarkFinding, ...], MeasuredStudy]:
-    return weighed_findings(record.samples, record.scores, record.complete, record.floors, record[CORRECTED])
+    return weighed_findings(
+        record.samples, record.scores, record.complete, record.floors, record[CORRECTED], record.store
+    )
 
 
 def _benchmarks(record: RunRecord) -> tuple[BenchmarkFinding, ...]:

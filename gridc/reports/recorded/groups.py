@@ -127,7 +127,7 @@ def _means(
     score, unit = np.concatenate(scores), np.concatenate(units)
     mean = float(np.mean([some.mean() for some in scores]))
     place = np.repeat(np.arange(len(sizes)), sizes)
-    macro = macro_mean(unit, place, len(sizes), np.ones(len(score)), score).interval
+    macro = macro_mean(unit, place, len(sizes), np.ones(len(score)), score).estimate().interval
     return float(score.mean()), mean, score_limits(score, unit), macro, len(score)
 
 

@@ -11,6 +11,7 @@ from gridc.reports.findings.changes import ScoreChange, sensitivities
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.curves import CURVES, CurveFinding, WithoutModel
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.reports.findings.hypotheses.statistic import values_words
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.rendering import TextTable, markdown, render, table_markdown
 from gridc.reports.scorecard.methodology import methodology
@@ -167,6 +168,8 @@ def hypothesis_table(rows: Iterable[HypothesisRow]) -> TextTable:
         if row.ranking is not None:
             counts = f"{row.ranking.agree} agree, {row.ranking.contradict} contradict"
             shown.append((*head, f"{' > '.join(row.ranking.order)}: {counts}", "", "", "", ""))
+        if row.statistic is not None:
+            shown.append((*head, values_words(row.statistic), "", "", "", ""))
         contrasts = () if row.effect is None else row.effect.contrasts
         if row.effect is not None and not contrasts:
             failure = row.effect.failure

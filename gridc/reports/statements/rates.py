@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import partial
 
 from gridc.compiler.grid.cells import ONLY
 from gridc.compiler.instrument.methods import METHODS
@@ -14,7 +13,6 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFin
 from gridc.reports.findings.rates import RateFinding, not_given
 from gridc.reports.findings.scores import CellScore, counts_against
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
-from gridc.reports.quantities import in_its_measure
 from gridc.reports.statements.statement import Statement, of_benchmark, of_study
 from gridc.reports.words import open_words
 from gridc.schema.comparison import UNREADABLE
@@ -89,7 +87,7 @@ def of_spec(findings: Findings) -> Iterator[Statement]:
 
 
 def _summary_words(summary: StatedStatistic, model: str, once: str) -> str:
-    form = partial(in_its_measure, kind=summary.kind)
+    form = summary.shown
     values = summary.values[model]
     here = values.get(summary.anchor)
     if here is None or here.value is None:

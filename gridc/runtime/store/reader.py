@@ -42,7 +42,9 @@ class ResponseRow(NamedTuple):
     """One sample that has an outcome, with what is stored of its response: the text that its last call
     generated and its tokens, as the engine or provider counted them, None where there is none; how that call
     ended; and `label`, what one judge said, None without a label that can be read. `asked` says
-    whether that judge was asked about it; `numbers` are those that a function gave, by name."""
+    whether that judge was asked about it; `numbers` are those that a function gave, by name. Where somebody
+    asks for them: `calls`, what its calls took (`Store.call_numbers_of`), and `answer`, what it was read to
+    (`Store.votes_of`)."""
 
     item: str
     choice: int | None
@@ -53,6 +55,8 @@ class ResponseRow(NamedTuple):
     asked: bool
     label: str | None
     numbers: Mapping[str, int]
+    calls: Mapping[str, float | None] = {}
+    answer: int | str | None = None
 
     @property
     def characters(self) -> int | None:

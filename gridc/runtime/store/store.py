@@ -184,6 +184,38 @@ class OutcomeReader(Reader):
             numbers = json.loads(given) if given else {}
             yield ResponseRow(item, choice, score, text, tokens, finish, bool(asked), label, numbers)
 
+    def call_numbers_of(self, stamp: str, cell: str) -> Iterator[Mapping[str, float | None]]:
+        """The numbers of `CALL_NUMBERS` of the samples of one cell that have an outcome, in the order of
+        `responses_of`: each the sum over the calls of a sample. None where one of these calls has no such
+        number: nobody counted it, it has no price, or it failed."""
+        # The last step of a scaffold's trace is the call that decides, once more.
+        rows = self._db.execute(
+            """SELECT count(call.id), sum(json_extract(usage, '$.completion_tokens')),
+                      count(json_extract(usage, '$.completion_tokens')),
+                      sum(json_extract(usage, '$.reasoning_tokens')),
+                      count(json_extract(usage, '$.reasoning_tokens')),
+                      sum(json_extract(usage, '$.prompt_tokens')),
+                      count(json_extract(usage, '$.prompt_tokens')),
+                      sum(usd), count(usd), sum(seconds), count(seconds)
+               FROM sample s
+               LEFT JOIN trace t ON t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                    AND (t.name IS NULL OR t.name <> ?3)
+               LEFT JOIN (SELECT id, usage, seconds,
+                                 (SELECT sum(usd) FROM attempt
+                                  WHERE attempt.call = call.id AND purpose = 'call' AND paid <> 'no') AS usd
+                          FROM call) call ON call.id = t.call
+               WHERE s.cell = (SELECT id FROM cell WHERE stamp = ?1 AND key = ?2) AND s.score IS NOT NULL
+               GROUP BY s.item, s.replicate ORDER BY s.item, s.replicate""",
+            [stamp, cell, ANSWER],
+        )
+        names = ("tokens", "thought_tokens", "read_tokens", "cost", "seconds")
+        for calls, *sums in rows:
+            pairs = zip(names, sums[::2], sums[1::2], strict=True)
+            yield {
+                "calls": calls or None,
+                **{name: value if count == calls and calls else None for name, value, count in pairs},
+            }
+
     def endings(self, stamp: str) -> Iterator[tuple[str, str, str, int]]:
         """(model, benchmark, how it ended, how many samples): `read`, `waiting`, `failed KIND` where a call
         failed for good, or without an answer that can be read `refused` by the provider, `cut` at

@@ -5,13 +5,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from gridc.compiler.frontend.checks.envelope import grid_selectors
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.grid import configurations as grid
 from gridc.compiler.hypotheses import kind_of
 from gridc.diagnostics.errors import CODES, Diagnostic, KeyPath
 from gridc.schema.base import RESERVED_DIMENSIONS, Selector
+from gridc.schema.call_numbers import CALL_NUMBERS
 from gridc.schema.effects import Effects
 from gridc.schema.inference import AUDITED, RATES, STATISTICS, AnyHypothesis, Criterion
 from gridc.schema.spec import Spec
-from gridc.schema.statistics import Statistic
+from gridc.schema.statistics import ANSWER, COMPARABLE, MEASURES, Statistic
 
 KINDS = (
     "model", "benchmark", "axis", "slice", "hypothesis", "family", "fork", "curve", "falsification",
@@ -157,6 +159,7 @@ def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             stated: KeyPath = ("outcome", number, "benchmark")
             path = stated if outcome.benchmark == name else (*stated, rank)
             yield from _refers(source, path, "benchmark", name, benchmarks)
+    yield from _numbers_with_units(spec, source)
     for number, statistic in enumerate(spec.statistics):
         yield from _statistic(spec, source, ("statistic", number), statistic)
     for number, test in enumerate(spec.falsification):
@@ -180,6 +183,7 @@ def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 def _statistic(spec: Spec, source: Source, path: KeyPath, statistic: Statistic) -> Iterator[Diagnostic]:
     """What a statistic is of: benchmarks, outcomes that are means, and axes."""
     outcomes = [outcome.id for outcome in spec.outcomes]
+    units = grid.units_of_numbers(spec)
     if statistic.id in (*RATES, *STATISTICS, *outcomes):
         message = f"`{statistic.id}` is the name of an outcome, a rate or a statistic already"
         yield source.diagnose("GC201", (*path, "id"), message, "give it a name of its own")
@@ -189,12 +193,50 @@ def _statistic(spec: Spec, source: Source, path: KeyPath, statistic: Statistic) 
         yield from _refers(
             source, stated if statistic.benchmark == name else (*stated, rank), "benchmark", name, benchmarks
         )
-    means = [name for name, rate in RATES.items() if rate.mean]
+    means = [*outcomes, *(name for name, rate in RATES.items() if rate.mean)]
+    if statistic.kind in MEASURES:
+        means += units
     for key, name in statistic.outcomes.items():
-        if getattr(statistic, key) is not None:
-            yield from _refers(source, (*path, key), "outcome that is a mean", name, [*outcomes, *means])
+        if statistic.formula is not None:
+            yield from _refers(source, (*path, "formula"), "outcome that is a mean", name, means)
+        elif getattr(statistic, key) is not None and (name, statistic.kind) != (ANSWER, "consistency"):
+            yield from _refers(source, (*path, key), "outcome that is a mean", name, means)
+    if statistic.of is not None:
+        others = [each.id for each in spec.statistics if each.kind in COMPARABLE]
+        named = {each.id: each.kind for each in spec.statistics}.get(statistic.of)
+        if named is not None and named not in COMPARABLE:
+            message = f"no difference of two values of `{statistic.of}` has limits: it is {named}"
+            help = f"a statistic of another kind: {', '.join(COMPARABLE)}"
+            yield source.diagnose("GC105", (*path, "of"), message, help)
+        else:
+            known = [*others, *means, *units]
+            yield from _refers(
+                source, (*path, "of"), "statistic or outcome that is a mean", statistic.of, known
+            )
     axes = [axis.id for axis in spec.axis]
     yield from _listed(source, (*path, "over"), "axis", statistic.over or (), axes)
+
+
+def _numbers_with_units(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """A number of a scoring function has one unit wherever it is stated, and a name of its own."""
+    stated = grid.scorer_units(spec)
+    taken = {*RATES, *CALL_NUMBERS, *(outcome.id for outcome in spec.outcomes)}
+    for table in grid.effect_tables(spec):
+        scorer = getattr(table.table, "scorer", None)
+        for name, unit in (scorer.units or {}).items() if scorer is not None else ():
+            path: KeyPath = (*table.path, "scorer", "units", name)
+            first, other = stated[name]
+            if unit != other:
+                message = f"`{name}` is counted in {other} elsewhere, and here in {unit}"
+                yield source.diagnose("GC105", path, message, f'{name} = "{other}", or another name')
+            elif path == first and name in taken:
+                message = f"`{name}` is the name of an outcome already"
+                yield source.diagnose("GC201", path, message, "give the number another name")
+    for number, outcome in enumerate(spec.outcomes):
+        if outcome.number in stated:
+            message = f"`{outcome.number}` has a unit of its own, and an [[outcome]] is a share of 1"
+            help = f'leave it out: a [[statistic]] reads the number, outcome = "{outcome.number}"'
+            yield source.diagnose("GC105", ("outcome", number, "number"), message, help)
 
 
 def _criterion(
@@ -254,7 +296,7 @@ def _out_of_reach(spec: Spec, source: Source, path: KeyPath, criterion: Criterio
 
 
 UNBOUNDED = ("sdi",)
-NO_SHARES = ("matthews", "spread_within", "spread_between", "strength")
+NO_SHARES = ("matthews", "spread_within", "spread_between", "strength", "mean", "ratio", "formula", "gap")
 """Kinds of statistics whose values are no shares."""
 
 

@@ -9,7 +9,7 @@ from gridc.compiler.hypotheses import KINDS, of_kind, sharing_level
 from gridc.numbers import counted
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.contrasts import ContrastDecision
-from gridc.reports.findings.hypotheses.decision import Decision
+from gridc.reports.findings.hypotheses.decision import Decision, FoundRow
 from gridc.reports.findings.hypotheses.finding import (
     HypothesisFinding,
     MeasuredStudy,
@@ -18,7 +18,7 @@ from gridc.reports.findings.hypotheses.finding import (
     readings,
 )
 from gridc.reports.words import KINDS as KINDS_OF_UNITS
-from gridc.schema.hypotheses import ContrastRow, EffectRow, FailureRow, RankingRow
+from gridc.schema.hypotheses import ContrastRow, EffectRow, FailureRow, RankingRow, StatisticContrastRow
 from gridc.schema.spec import Spec
 from gridc.statistics.reproducibility import digits
 
@@ -52,7 +52,8 @@ def decisions(measured: MeasuredStudy, ids: Collection[str] | None = None) -> It
             digits(support) if tested else None,
             digits(refute) if tested else None,
             ranking=ranking,
-            effect=None if isinstance(answer, RankingRow) else answer,
+            effect=answer if isinstance(answer, EffectRow) else None,
+            statistic=answer if isinstance(answer, StatisticContrastRow) else None,
         )
         if hypothesis.id in others:
             support, refute = p_otherwise[hypothesis.id]
@@ -61,14 +62,12 @@ def decisions(measured: MeasuredStudy, ids: Collection[str] | None = None) -> It
         yield decided
 
 
-def _corrected(
-    spec: Spec, answers: Mapping[str, RankingRow | EffectRow]
-) -> Mapping[str, tuple[float, float]]:
+def _corrected(spec: Spec, answers: Mapping[str, FoundRow]) -> Mapping[str, tuple[float, float]]:
     return corrected(spec, {name: (answer.support, answer.refute) for name, answer in answers.items()})
 
 
 def _read_otherwise(
-    measured: MeasuredStudy, needed: Collection[str], answers: Mapping[str, RankingRow | EffectRow]
+    measured: MeasuredStudy, needed: Collection[str], answers: Mapping[str, FoundRow]
 ) -> dict[str, EffectRow]:
     """The effects among whose answers are unreadable ones, by the other reading of those."""
     analysis = measured.spec.analysis

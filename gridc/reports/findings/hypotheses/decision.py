@@ -25,10 +25,12 @@ from gridc.reports.findings.hypotheses.finding import (
 )
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.words import BY_APPROXIMATION
-from gridc.schema.hypotheses import EffectRow, RankingRow
+from gridc.schema.hypotheses import EffectRow, RankingRow, StatisticContrastRow
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec
 
+FoundRow = RankingRow | EffectRow | StatisticContrastRow
+"""What was found of a hypothesis, by what it is about."""
 H = TypeVar("H", bound=AnyHypothesis, contravariant=True)
 
 
@@ -36,7 +38,7 @@ class Decision(Protocol[H]):
     """How the verdict on a kind of hypothesis is reached, and what is said of it."""
 
     @abstractmethod
-    def decide(self, measured: MeasuredStudy, hypothesis: H) -> RankingRow | EffectRow:
+    def decide(self, measured: MeasuredStudy, hypothesis: H) -> FoundRow:
         """What was found, with the p-values of this hypothesis alone."""
 
     @abstractmethod

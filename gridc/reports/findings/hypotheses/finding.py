@@ -17,6 +17,7 @@ from gridc.reports.findings.certification import ClaimEvidence
 from gridc.reports.findings.noise import Floors, all_must_hold, one_must_hold
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import CellScore, Outcomes
+from gridc.runtime.store.store import Store
 from gridc.schema.base import ALPHA
 from gridc.schema.hypotheses import (
     ContrastRow,
@@ -26,6 +27,7 @@ from gridc.schema.hypotheses import (
     RecoveryRow,
     SpreadRow,
     Standing,
+    StatisticContrastRow,
 )
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec
@@ -124,7 +126,7 @@ CORRECTIONS: Mapping[Correction, Corrected] = {"holm": step_down, "bh": benjamin
 class MeasuredStudy:
     """A study as far as it is measured: scores by cell, samples, `outcomes` by benchmark, and what the items
     say of other items. `inside` are the cells that may be read, by key; None: all. `final` says whether the
-    run is complete."""
+    run is complete; `store` holds single answers, None where there are none to read."""
 
     spec: Spec
     samples: Samples
@@ -134,6 +136,7 @@ class MeasuredStudy:
     final: bool
     inside: Collection[str] | None = None
     outcomes: Mapping[str, Outcomes] = field(default_factory=dict)
+    store: Store | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,7 @@ class HypothesisFinding:
     refute: float | None
     ranking: RankingRow | None = None
     effect: EffectRow | None = None
+    statistic: StatisticContrastRow | None = None
     otherwise: Verdict | None = None
 
     @property

@@ -53,7 +53,8 @@ OfShares = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartShare:
-    """A share, its limits, and of each unit of all parts the rows and how far it moves the share, (G,)."""
+    """A share or another mean, its limits, and of each unit of all parts the rows and how far it moves the
+    mean, (G,)."""
 
     rate: float
     ends: Ends

@@ -17,7 +17,9 @@ exactly where McNemar's exact test rejects. Of fewer than 20 effective units all
 documents print the limits for new items of the same units.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,6 +53,39 @@ def at_bound(earned: Whole | Floats, most: Whole | Floats, level: float) -> Ends
     cut = cuts[np.flatnonzero(np.append(sizes[1:], 0.0) <= cuts)[0]]
     reach = float(np.maximum(sizes - cut, 0.0).sum() / sizes.sum())
     return (0.0, digits(reach)) if total == 0 else (digits(1 - reach), 1.0)
+
+
+ERRORS = (0.999, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 1e-3, 1e-4, 1e-6, 1e-9)
+"""Of intervals that are tried for a p-value, which is no smaller than the last one."""
+NARROW = 1e-6
+"""The share of a p-value to which it is found."""
+
+
+def p_at(limits: Callable[[float], Ends | None], null: float) -> float:
+    """The two-sided p-value that belongs to the intervals of a value: the smallest error, 1 - level, from
+    which on all that are tried leave `null` out. So p is at most .05 only where the 95 % interval does. 1
+    where none does, or there are no intervals. `limits(level)` are those at a level, `null` inside where it
+    is one of them."""
+
+    def leaves_out(error: float) -> bool:
+        ends = limits(1 - error)
+        return ends is not None and not ends[0] <= null <= ends[1]
+
+    # From wide errors down, because a method can have intervals that do not lie in each other.
+    out = 1.0
+    for error in ERRORS:
+        if not leaves_out(error):
+            break
+        out = error
+    else:
+        return out
+    if out == 1.0:
+        return out
+    holds = error
+    while out - holds > NARROW * out:
+        middle = sqrt(out * holds)
+        holds, out = (holds, middle) if leaves_out(middle) else (middle, out)
+    return digits(out)
 
 
 CARRIERS = 8.0

@@ -16,6 +16,7 @@ from gridc.statistics.variance import resampled
 from tests.worlds import margins
 from tests.worlds.intervals import INTERVALS, misses
 from tests.worlds.rates import RATES
+from tests.worlds.ratios import RATIOS
 from tests.worlds.scores import SCORES, reference_rate
 from tests.worlds.search import INTERVAL, Game, Range, World
 from tests.worlds.stated import STATED
@@ -476,6 +477,7 @@ GAMES = {
         *INTERVALS,
         *RATES,
         *STATED,
+        *RATIOS,
         *(recovered(which) for which in ("interval", "fieller")),
         generalizability(),
         *margins.games(verdicts, contrast),

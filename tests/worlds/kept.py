@@ -106,6 +106,9 @@ def words(world: World) -> str:
             "wrong",
             "p",
             "psb",
+            "success",
+            "dearer",
+            "heavy",
         )
         if name in world
     ]

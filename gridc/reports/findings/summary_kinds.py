@@ -172,7 +172,11 @@ def _total_difference(
 
 
 def _ratio(scope: StatisticScope, rows: StatisticRows) -> UnitEstimate:
-    return total_ratios.ratio(rows.unit, rows.values["above"], rows.values["below"], scope.confidence)
+    above, below = rows.values["above"], rows.values["below"]
+    # Two numbers in one unit of the author's, such as severity found of severity, are a part and its whole.
+    counted_in = {scope.units.get(name, name) for name in scope.statistic.outcomes.values()}
+    part_of = len(counted_in) == 1 and bool((above <= below).all())
+    return total_ratios.ratio(rows.unit, above, below, scope.confidence, part_of=part_of)
 
 
 def _ratio_difference(scope: StatisticScope, rows: StatisticRows, one: Flags, other: Flags) -> UnitEstimate:

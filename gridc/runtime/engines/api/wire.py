@@ -185,7 +185,7 @@ INDENTED = 4
 
 
 def asked_parameters(
-    call: str, prompt: Prompt, parameters: Mapping[str, Any], server: Server | None
+    call: str, prompt: Prompt, parameters: Mapping[str, Any], server: Server | None, source: str = ""
 ) -> dict[str, Any]:
     """What the study asks of a generation, in OpenAI's names or, of a `server`, its own. The seed of a
     sampled call is hashed from all that makes it this call, because servers number the answers of
@@ -193,7 +193,7 @@ def asked_parameters(
     asked = {name: parameters[name] for name in ("max_tokens", "temperature", "top_p") if name in parameters}
     if "seed" in parameters:
         asked["seed"] = int(call[:8], 16) & 0x7FFFFFFF
-    return asked | (switched(prompt.thinking, server) or {})
+    return {**asked, **(switched(prompt.thinking, server, source) or {})}
 
 
 def messages_of(prompt: Prompt) -> list[dict[str, str]]:
@@ -247,8 +247,8 @@ def most_tokens(prompt: Prompt, max_tokens: int) -> tuple[int, int]:
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
     """What a response says: the text, whether it is complete or cut (None: no reason is given), whether the
-    model declined, the name and fingerprint it gives, the tokens it counts. `problems` says what in it cannot
-    be right."""
+    model declined, the name and fingerprint it gives, the tokens it counts, and how many characters of a
+    `thought` stand apart from the text. `problems` says what in it cannot be right."""
 
     text: str
     end: AnswerEnd | None
@@ -257,6 +257,7 @@ class ParsedReply:
     fingerprint: str | None
     usage: Mapping[str, int]
     problems: tuple[str, ...] = field(default=())
+    thought: int = 0
 
 
 def of_tokens(reply: ParsedReply, sent: int, opened: str) -> ParsedReply:
@@ -343,8 +344,9 @@ def read(
     if content is None and isinstance(declined, str):
         content = declined
     called = _calls_of(said.get("tool_calls")) if calls else []
-    if content is None and (end == "cut" or called):
-        content = ""  # a model that reasons may come to its limit before it says anything
+    thought = next((len(text) for name in THOUGHT if isinstance(text := said.get(name), str) and text), 0)
+    if content is None and (end == "cut" or called or thought):
+        content = ""  # a model that reasons may come to its limit, or end, before it says anything
     if not isinstance(content, str):
         raise RequestError("unreadable", "the choice holds no text", 200)
     if calls:
@@ -360,7 +362,13 @@ def read(
         checked_name(document.get("system_fingerprint")),
         usage,
         problems,
+        thought,
     )
+
+
+THOUGHT = ("reasoning_content", "reasoning")
+"""Where a message has the thought that its server keeps apart from the answer: DeepSeek, SGLang, llama.cpp and
+litellm; vLLM since 0.12, OpenRouter and Groq."""
 
 
 def _calls_of(listed: Any) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 _NEVER = r"(?!)"
 
@@ -82,6 +82,7 @@ def answer_begins(response: str) -> int | None:
 
 
 ResponseEnd = Literal["answered", "cut_in_thought", "cut_in_answer"]
+RESPONSE_ENDS: tuple[ResponseEnd, ...] = get_args(ResponseEnd)
 
 
 def response_end(answer: Mapping[str, Any], usage: Mapping[str, Any]) -> ResponseEnd:

@@ -206,7 +206,10 @@ USUAL: tuple[Effort, ...] = ("low", "medium", "high")
 
 def _taken(translate: _Translation) -> str | None:
     """How a provider can be told how much to think."""
-    efforts: dict[str, Any] = {name: translate({"reasoning_effort": name}) for name in sorted(EFFORTS, key=USUAL.__contains__, reverse=True)}
+    efforts: dict[str, Any] = {
+        name: translate({"reasoning_effort": name})
+        for name in sorted(EFFORTS, key=lambda effort: effort not in USUAL)
+    }
     different = list[str]()
     for name, told in efforts.items():
         if told not in (None, translate({}), *(efforts[other] for other in different)):

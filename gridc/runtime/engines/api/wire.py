@@ -367,8 +367,8 @@ def read(
 
 
 THOUGHT = ("reasoning_content", "reasoning")
-"""Where a message has the thought that its server keeps apart from the answer: DeepSeek, SGLang, llama.cpp and
-litellm; vLLM since 0.12, OpenRouter and Groq."""
+"""Where a message has the thought that its server keeps apart from the answer: DeepSeek, SGLang, llama.cpp
+and litellm; the later vLLM, OpenRouter and Groq."""
 
 
 def _calls_of(listed: Any) -> list[dict[str, Any]]:

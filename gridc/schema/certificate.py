@@ -506,7 +506,9 @@ class ThoughtsRow(Part):
             "text is empty and its server counts tokens of a thought or shows it apart."
         ),
     ]
-    cut_in_answer: Annotated[Count, Field(description="Ended at the token limit, and not in a thought.")]
+    cut_in_answer: Annotated[
+        Count, Field(description="Ended at the token limit, and nothing shows that it was in a thought.")
+    ]
     written: Annotated[
         int | None,
         Field(

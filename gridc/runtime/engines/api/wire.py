@@ -56,6 +56,7 @@ FAILURES: Mapping[str, FailureKind] = {
     "batch_failed": FailureKind("the provider did not take the batch", "stop", "no", "GC640"),
     "cancelled": FailureKind("the batch was cancelled at the provider", "stop", "no", "GC640"),
     "bad_request": FailureKind("the endpoint refuses the request", "held", "no"),
+    "thinking": FailureKind("the endpoint does not take what `thinking` says", "stop", "no", "GC653"),
     "unreachable": FailureKind("the host cannot be reached", "again", "no", "GC633"),
     "tls": FailureKind("the host's certificate is not trusted", "stop", "no", "GC633"),
     "key": FailureKind("the key is refused", "stop", "no", "GC632"),
@@ -92,6 +93,15 @@ _QUOTA = re.compile(
 )
 
 
+_THINKING = re.compile(
+    r"reasoning[_. ]?effort|thinking[_. ]?(token[_. ])?budget|budget_tokens|enable[_-]strict[_-]thinking"
+    r"|reasoning\.(effort|max_tokens)|reasoning[_-]config",
+    re.IGNORECASE,
+)
+"""What is named where an effort or a budget of thought is refused (OpenAI, Anthropic, Mistral, vLLM, SGLang,
+OpenRouter). It is refused to every call alike, so that a level of it would have no answer at all."""
+
+
 def failure_of_status(status: int, headers: Mapping[str, str], body: str) -> RequestError:
     """The failure that a status other than 200 stands for. `body` is the beginning of the response."""
     text = _server_message(body)
@@ -114,6 +124,8 @@ def _kind(status: int, body: str) -> str:
         return "timeout"
     if status >= 500 or status in (409, 425):
         return "server_error"
+    if status in (400, 422) and _THINKING.search(body):
+        return "thinking"
     if status == 413 or _LONG.search(body):
         return "context_length"
     return "content_filter" if _FILTERED.search(body) else "bad_request"

@@ -19,6 +19,8 @@ import pytest
 
 from tests import studies
 from tests.e2e.conftest import command
+from tests.e2e.pages.blocks import ROOT, read
+from tests.e2e.pages.test_pages import Session
 from tests.package_logs import inspect, sample
 from tools.servers.http import Asked, Reply, Server
 
@@ -298,3 +300,23 @@ def test_logs_of_inspect_say_where_answers_were_cut(tmp_path: Path) -> None:
     assert [row["model"] for row in benchmark["thoughts"]] == ["ant", "bee"]
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "cut off in thought" in page and "not reported" in page
+
+
+def test_the_recipe_runs_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it stands in docs/recipes.md, but for the addresses: thought and answer have room everywhere."""
+    (block,) = (block for block in read(ROOT / "docs" / "recipes.md").blocks if 'id = "effort"' in block.text)
+    with Server(Reasoning()) as served:
+        spec = Session(tmp_path, lambda: tmp_path, monkeypatch).study(block)
+        text = spec.read_text("utf-8").replace("http://127.0.0.1:8000/v1", served.url)
+        spec.write_text(text.replace("http://127.0.0.1:8001/v1", served.url), "utf-8")
+        for step in ("stamp", "run", "report", "verify"):
+            done = command(step, cwd=spec.parent)
+            assert done.returncode == 0, f"{step}: {done.stdout}{done.stderr}"
+    results = spec.parent / "results" / "effort"
+    (benchmark,) = json.loads((results / "certificate.json").read_text("utf-8"))["benchmarks"]
+    rows = benchmark["thoughts"]
+    assert len(rows) == 2 * 4 * 2
+    for place, of in recount(results / "store.sqlite").items():
+        (row,) = (row for row in rows if (row["model"], row["configuration"]) == place)
+        assert of.ends == {"answered": row["answered"]}
+        assert (row["written"], row["thought"]) == (of.written, of.thought)

@@ -364,6 +364,9 @@ def read(
     if calls:
         content = json.dumps({"content": content, "calls": called}, ensure_ascii=False)
     usage, problems = counted_tokens(document.get("usage"))
+    if original is not None and not _counts_thought(original):
+        # litellm counts the thought that Anthropic shows, which is a summary, where Anthropic counts none.
+        usage.pop("reasoning_tokens", None)
     if len(choices) != 1:
         problems = (*problems, f"{len(choices)} answers came for one that was asked")
     return ParsedReply(
@@ -377,6 +380,19 @@ def read(
         thought,
     )
 
+
+def _counts_thought(part: Any) -> bool:
+    """Whether a response says of its usage how many tokens are of a thought: `reasoning_tokens`,
+    `thinking_tokens` or `thoughtsTokenCount`."""
+    if not isinstance(part, Mapping):
+        return False
+    named = any(type(value) is int and _THOUGHT_TOKENS.fullmatch(key) for key, value in part.items())
+    return named or any(
+        _counts_thought(value) for key, value in part.items() if key not in ("choices", "content")
+    )
+
+
+_THOUGHT_TOKENS = re.compile(r"(reasoning|thinking|thoughts)_?token(s|count)", re.IGNORECASE)
 
 THOUGHT = ("reasoning_content", "reasoning")
 """Where a message has the thought that its server keeps apart from the answer: DeepSeek, SGLang, llama.cpp

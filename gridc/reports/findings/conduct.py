@@ -269,13 +269,16 @@ def _endings_row(model: str, ended: Mapping[str, int]) -> EndingsRow:
     return EndingsRow(model=model, failed=failed, cut=cut, **plain)
 
 
-def thoughts_of(record: RunRecord, cells: Iterable[Cell]) -> Iterator[ThoughtsRow]:
-    """Of the cells that ask for a text, as `BenchmarkRow.thoughts` says."""
+def thoughts_of(record: RunRecord, cells: Iterable[Cell], limited: frozenset[str]) -> Iterator[ThoughtsRow]:
+    """Of the cells that ask for a text, as `BenchmarkRow.thoughts` says; `limited` is of `Store.limited`."""
+    stamp, models = record.plan.study_digest, record.plan.study.models
     for cell in cells:
         setting = cell.setting.effective()
-        if setting.ranks:
+        # The answers of a log are stored under the name that it has for the model.
+        clean = limited.isdisjoint((models[cell.model].digest, cell.model))
+        if setting.ranks or (setting.thinking is None and clean):
             continue
-        rows = list(record.store.response_ends(record.plan.study_digest, cell.key))
+        rows = list(record.store.response_ends(stamp, cell.key))
         ends = {end: sum(count for ended, count, *_ in rows if ended == end) for end in RESPONSE_ENDS}
         written, thought = map(_sum_known, ([row[2] for row in rows], [row[3] for row in rows]))
         if setting.thinking is not None or thought or any(ends[end] for end in CUTS):

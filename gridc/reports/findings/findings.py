@@ -596,13 +596,14 @@ def _benchmarks(record: RunRecord) -> tuple[BenchmarkFinding, ...]:
     plan, rates = record.plan, record[RATES]
     models = [model.id for model in plan.study.spec.model]
     recorded = plan.study.recorded is not None  # how its answers ended is in the notes of its logs
+    limited = record.store.limited(plan.study_digest)
     endings = {} if recorded else count_endings(models, record.store.endings(plan.study_digest))
     return tuple(
         replace(
             finding,
             rates=rates[finding.benchmark],
             endings=endings.get(finding.benchmark, ()),
-            thoughts=tuple(thoughts_of(record, [score.cell for score in finding.cells])),
+            thoughts=tuple(thoughts_of(record, [score.cell for score in finding.cells], limited)),
         )
         for finding in record[WEIGHED][0]
     )

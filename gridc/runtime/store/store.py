@@ -205,6 +205,18 @@ class OutcomeReader(Reader):
                 totals[model, benchmark, ended] += number
         yield from ((*place, totals[place]) for place in sorted(totals))
 
+    def limited(self, stamp: str) -> frozenset[str]:
+        """The identities of the models of a study of which a response was cut off, or a thought counted: one
+        pass over its calls, where `response_ends` looks every sample up."""
+        where, values = self._calls_of(stamp)
+        rows = self._db.execute(
+            f"""SELECT DISTINCT model FROM call WHERE {where}
+                AND (json_extract(answer, '$.finish') = 'length'
+                     OR json_extract(usage, '$.reasoning_tokens') > 0)""",
+            values,
+        )
+        return frozenset(model for (model,) in rows)
+
     def response_ends(self, stamp: str, cell: str) -> Iterator[tuple[str, int, int | None, int | None, int]]:
         """(how it ended, how many, tokens that were written, those of thoughts among them, how many responses
         have these counted) of the responses of one cell: of every sample that has an outcome the text of its

@@ -48,6 +48,7 @@ FIELDS = {
     "loglikelihoods": "within the tolerance",
     "greedy": "near ties",
     "refused": "only a provider's answer has it, and none is made again",
+    "thought": "only a provider's answer has it, and none is made again",
 }
 """How each field of an answer is compared with that of now."""
 

@@ -478,6 +478,9 @@ class EndingsRow(Part):
     read: Annotated[Count, Field(description="An answer was read.")]
     unread: Annotated[Count, Field(description="A whole response in which no answer could be read.")]
     cut: Annotated[Count, Field(description="No readable answer, and the response ends at a token limit.")]
+    cut_in_thought: Annotated[
+        Count, Field(description="Of the cut ones those whose thought had not ended: no answer was begun.")
+    ] = 0
     refused: Annotated[Count, Field(description="No readable answer, and the provider says it declined.")]
     failed: Annotated[
         dict[str, Count], Field(description="A call failed for good, by kind of failure: docs/api.md.")
@@ -487,6 +490,41 @@ class EndingsRow(Part):
     @property
     def samples(self) -> int:
         return self.read + self.unread + self.cut + self.refused + sum(self.failed.values()) + self.waiting
+
+
+class ThoughtsRow(Part):
+    """How the responses of a model ended in one configuration, and what they took: each that did not fail was
+    answered, cut off in its thought or cut off in its answer. A response that was cut off can still be read,
+    where its answer was closed before. Of a sample of several calls the last response counts."""
+
+    model: str
+    configuration: str
+    answered: Annotated[Count, Field(description="Ended by themselves.")]
+    cut_in_thought: Annotated[
+        Count,
+        Field(
+            description="Ended at the token limit before the answer: the thought is open in the text, or the "
+            "text is empty and its server counts tokens of a thought or shows it apart."
+        ),
+    ]
+    cut_in_answer: Annotated[
+        Count, Field(description="Ended at the token limit, and nothing shows that it was in a thought.")
+    ]
+    written: Annotated[
+        int | None,
+        Field(
+            ge=0, description="Tokens of the responses, thoughts included; null where nothing counts them."
+        ),
+    ]
+    thought: Annotated[
+        int | None,
+        Field(ge=0, description="Tokens of their thoughts; null where the server does not count them apart."),
+    ]
+    counted: Annotated[Count, Field(description="Responses whose tokens of thought are counted.")]
+
+    @property
+    def responses(self) -> int:
+        return self.answered + self.cut_in_thought + self.cut_in_answer
 
 
 class BenchmarkRow(Part):
@@ -525,6 +563,13 @@ class BenchmarkRow(Part):
     ]
     rates: tuple[RateRow, ...]
     endings: tuple[EndingsRow, ...]
+    thoughts: Annotated[
+        tuple[ThoughtsRow, ...],
+        Field(
+            description="A row for each model and configuration that was told whether or how much to think, "
+            "whose tokens of thought were counted, or of which a response was cut off."
+        ),
+    ] = ()
     scopes: tuple[ScopeRow, ...]
     tests: tuple[PairTestsRow, ...]
     ordering_claims: tuple[OrderingClaimRow, ...]

@@ -1,7 +1,7 @@
 """The keys of a call: what `[harness]`, a model, a benchmark or an axis level may set."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -142,7 +142,14 @@ Casing = Literal["as_written", "upper", "lower", "title"]
 Parts = Annotated[dict[Id, Text], Field(min_length=1)]
 VarName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 Var = str | int | float
-Thinking = bool | Literal["low", "medium", "high"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+"""How much a reasoning model thinks, by the names that litellm knows (`REASONING_EFFORT`, November 2026). No
+model takes all of them."""
+# From 2: Python takes 1 for true, so that a budget of one token and "thinks" would be one setting.
+ThoughtBudget = Annotated[int, Field(ge=2, le=10**9, strict=True)]
+Thinking = bool | Effort | ThoughtBudget
+"""Whether a model thinks, or how much: an effort, or the most tokens of its thought."""
 ENUMERATOR = r"^([(\[<]?[Aa1Ii][)\]>.:]{0,2}|[*•–-])$"
 
 
@@ -502,8 +509,10 @@ class ModelEffects(Table):
     thinking: Annotated[
         Thinking | None,
         Field(
-            description="Whether a reasoning model thinks before it answers, or how much: a switch of its "
-            "chat template, or the effort that a provider takes. Default: as the model does by itself."
+            description="Whether a reasoning model thinks before it answers, or how much: an effort, or the "
+            "most tokens of its thought, fewer than `max_tokens`. What its chat template, server or provider "
+            "does not take is refused. Default: as the model does by itself.",
+            examples=[False, "high", 4096],
         ),
     ] = None
     system: SystemPrompt = None

@@ -1,6 +1,6 @@
 """The table `[[model]]`: who is compared, by which engine, at which address, and at what cost."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -201,18 +201,47 @@ class Endpoint(Table):
     ] = None
 
 
-def switched(thinking: Thinking | None, server: Server | None) -> dict[str, Any] | None:
+OPENROUTER, ANTHROPIC = "openrouter/", "anthropic/"
+"""How the litellm names of models begin whose provider has a form of its own, for a budget or for none."""
+
+
+def switched(thinking: Thinking | None, server: Server | None, source: str = "") -> Mapping[str, Any] | None:
     """What a request says so that a model thinks or not, or so much: to a `server` or, where there is none,
-    to litellm. None where nothing says it: OpenAI's protocol knows only how much."""
+    to litellm, which knows the model as `source`. None where nothing says it: OpenAI's protocol knows an
+    effort, and neither a switch nor a budget.
+
+    vLLM: docs/features/reasoning_outputs.md. SGLang: docs/advanced_features/thinking_budget.md, "strict
+    thinking". llama.cpp: tools/server/README.md. OpenRouter: docs/use-cases/reasoning-tokens. As of November
+    2026.
+    """
     if thinking is None:
         return {}
     if isinstance(thinking, str):
         return {"reasoning_effort": thinking}
+    budget = None if isinstance(thinking, bool) else thinking
     if server is None:
-        return None if thinking else {"reasoning_effort": "none"}
+        if thinking is False:
+            # litellm leaves the effort "none" out where Anthropic answers: a level that says nothing.
+            off = {"thinking": {"type": "disabled"}}
+            return off if source.startswith(ANTHROPIC) else {"reasoning_effort": "none"}
+        if budget is None:
+            return None
+        if source.startswith(OPENROUTER):
+            return {"reasoning": {"max_tokens": budget}}
+        return {"thinking": {"type": "enabled", "budget_tokens": budget}}
     if server == "openai":
         return None
-    return {"chat_template_kwargs": {"enable_thinking": thinking, "thinking": thinking}}
+    # Some templates do not think unless they are told to, and then there is nothing to bound.
+    switch = {"chat_template_kwargs": {"enable_thinking": bool(thinking), "thinking": bool(thinking)}}
+    return switch if budget is None else {**switch, **BUDGETS[server](budget)}
+
+
+BUDGETS: Mapping[Server, Callable[[int], Mapping[str, Any]]] = {
+    "vllm": lambda budget: {"thinking_token_budget": budget},
+    "sglang": lambda budget: {"custom_params": {"thinking_budget": budget}},
+    "llama.cpp": lambda budget: {"thinking_budget_tokens": budget},
+}
+"""What each server is told of the most tokens of a thought."""
 
 
 SERVED: Literal["as served"] = "as served"

@@ -777,6 +777,7 @@ OTHER_WORDS = {
     "level.solver": ("basic_agent", '`scaffold = { kind = "react" }` here'),
     "solver": ("generate", "leave it out: a plain call"),
     "model.reasoning_effort": ("low", '`thinking = "low"` here'),
+    "model.budget_tokens": (2048, "`thinking = 2048` here"),
     "harness.reasoning": (True, "`thinking = true` here"),
     "harness.epochs_reducer": ("mode", "leave it out: `aggregate`"),
     "harness.filter_list": (["x"], "leave it out: match ="),
@@ -849,7 +850,12 @@ OTHER_VALUES: Mapping[str, Mapping[Any, str | None]] = {
         "maj@8": '`aggregate = "majority"`',
     },
     "all_of": {"pair": '`all_of = "family"`'},
-    "thinking": {"on": "`thinking = true`", "off": "`thinking = false`"},
+    "thinking": {
+        "on": "`thinking = true`",
+        "off": "`thinking = false`",
+        "4096": "`thinking = 4096`",
+        0: "a whole number from 2",
+    },
     "tools": {"look": "`loading.fields.tools`"},
     "precision": {
         "float32": '"fp32"',

@@ -116,9 +116,27 @@ MISTAKES = {
     ),
     "tokens to think": (
         CONTAINS + "thinking = 1024\n",
+        "GC105",
+        "max_tokens = 2048, or a smaller budget",
+        CONTAINS + "thinking = 1024\nmax_tokens = 2048\n",
+    ),
+    "an effort misspelt": (
+        CONTAINS + 'thinking = "meduim"\n',
         "GC104",
-        "true, false, `low`, `medium`, `high`",
-        CONTAINS + 'thinking = "low"\n',
+        "did you mean `medium`?",
+        CONTAINS + 'thinking = "medium"\n',
+    ),
+    "tokens to think in quotes": (
+        CONTAINS + 'max_tokens = 2048\nthinking = "1024"\n',
+        "GC104",
+        "thinking = 1024",
+        CONTAINS + "max_tokens = 2048\nthinking = 1024\n",
+    ),
+    "tokens to think as another package says it": (
+        CONTAINS + "max_tokens = 2048\nbudget_tokens = 1024\n",
+        "GC101",
+        "thinking = 1024",
+        CONTAINS + "max_tokens = 2048\nthinking = 1024\n",
     ),
     "a column without extra": (
         CONTAINS.replace("method", 'prompt = "{{ region }}: {{ question }}"\nmethod'),

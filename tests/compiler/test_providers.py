@@ -90,6 +90,60 @@ def test_what_a_provider_would_drop(asks: Path, source: str, omits: list[str], d
     assert {name.split(" ")[0] for name in names} == {name.split(" ")[0] for name in dropped}
 
 
+SAME = "would be asked the same with"
+
+
+@needs_litellm
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize(
+    ("source", "levels", "told"),
+    [
+        ("openai/gpt-5-2025-08-07", ["low", "minimal", "high"], []),
+        ("openai/gpt-5-2025-08-07", ["none", "xhigh", 2048], ['"none"', '"xhigh"', "2048"]),
+        ("openai/gpt-4o-2024-08-06", ["low"], ['"low"']),
+        ("anthropic/claude-sonnet-4-5-20250929", [False, 2048, 4096, "max"], []),
+        ("anthropic/claude-sonnet-4-5-20250929", [1000], ["its smallest budget is 1,024 tokens"]),
+        ("anthropic/claude-sonnet-4-5-20250929", ["low", "minimal"], [SAME]),
+        ("anthropic/claude-opus-4-7", [2048], ["2048"]),
+        ("gemini/gemini-2.5-flash", [False, 2048, "low"], []),
+        ("gemini/gemini-3-pro-preview", [2048], ["2048"]),
+        ("deepseek/deepseek-reasoner", [2048, "low", "high"], ["2048", SAME]),
+        ("mistral/magistral-medium-2509", [False], ["false"]),
+        ("openrouter/qwen/qwen3-32b", [False, 2048, "low", "high"], []),
+    ],
+)
+def test_what_is_said_of_thinking_arrives_and_two_levels_differ(
+    asks: Path, source: str, levels: list[Any], told: list[str]
+) -> None:
+    omits = ["temperature", "top_p", "seed"]
+    text = asks.read_text("utf-8")
+    levels_of = {f"l{n}": f"thinking = {json.dumps(level)}" for n, level in enumerate(levels)}
+    head = text[: text.index("[[axis]]")].replace("[harness]", "[harness]\nmax_tokens = 20000")
+    asks.write_text(head + axis("thought", levels_of), "utf-8")
+    wrong = found(asks, provider(source, omits=omits))
+    assert [code for code, _ in wrong] == ["GC351"] * len(told)
+    for (_, message), part in zip(wrong, told, strict=True):
+        assert part in message
+
+
+@needs_litellm
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize(
+    ("temperature", "omits", "wrong"), [(0, [], True), (1.0, [], False), (0, ["temperature"], False)]
+)
+def test_anthropic_thinks_at_its_own_temperature(
+    asks: Path, temperature: float, omits: list[str], wrong: bool
+) -> None:
+    text = asks.read_text("utf-8")
+    head = text[: text.index("[[axis]]")].replace("[harness]", "[harness]\nmax_tokens = 20000")
+    levels = {"off": "thinking = false", "on": f"thinking = 2048\ntemperature = {temperature}"}
+    asks.write_text(head + axis("thought", levels), "utf-8")
+    told = found(asks, provider("anthropic/claude-sonnet-4-5-20250929", omits=["seed", *omits]))
+    name = "anthropic/claude-sonnet-4-5-20250929"
+    message = f"`{name}` cannot be asked with thinking = 2048 at temperature = 0 (it thinks only at 1)"
+    assert told == ([("GC351", message)] if wrong else [])
+
+
 @needs_litellm
 @pytest.mark.usefixtures("offline")
 def test_a_name_of_no_provider(asks: Path) -> None:

@@ -1,9 +1,17 @@
 """Where an answer begins behind a thought, in the marks of each family of models."""
 
+from typing import Any
+
 import pytest
 
 from gridc.compiler.instrument.extract import extract
-from gridc.compiler.instrument.thoughts import THOUGHTS, answer_begins, is_mark, unknown_marks
+from gridc.compiler.instrument.thoughts import (
+    THOUGHTS,
+    answer_begins,
+    is_mark,
+    response_end,
+    unknown_marks,
+)
 
 WRITTEN = {
     "tags": ("<think>\n", "\n</think>\n\n"),
@@ -41,6 +49,36 @@ def test_what_stands_behind_a_thought_is_read_and_a_cut_thought_is_not(name: str
         return  # other models write the sentence that opens its thought as well
     assert answer_begins(f"{opens}{THOUGHT}") is None
     assert extract(f"{opens}{THOUGHT}", OPTIONS).rule == "the reasoning never ended"
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_limit_comes_in_a_thought_or_in_the_answer(name: str) -> None:
+    opens, ends = WRITTEN[name]
+    for text, end in (
+        (f"{opens}{THOUGHT}", "cut_in_thought"),
+        (f"{opens}{THOUGHT}{ends}It", "cut_in_answer"),
+    ):
+        if name != "granite" or end == "cut_in_answer":  # other models write what opens its thought as well
+            assert response_end({"text": text, "finish": "length"}, {}) == end
+        assert response_end({"text": text, "finish": "stop"}, {}) == "answered"
+
+
+@pytest.mark.parametrize(
+    ("answer", "usage", "end"),
+    [
+        ({"text": ""}, {"reasoning_tokens": 90, "completion_tokens": 90}, "cut_in_thought"),
+        ({"text": " \n", "thought": 300}, {"completion_tokens": 90}, "cut_in_thought"),
+        ({"text": '{"content": "", "calls": []}', "thought": 300}, {}, "cut_in_thought"),
+        ({"text": "It was", "thought": 300}, {"reasoning_tokens": 50}, "cut_in_answer"),
+        ({"text": ""}, {"reasoning_tokens": 0, "completion_tokens": 90}, "cut_in_answer"),
+        ({"text": ""}, {}, "cut_in_answer"),
+    ],
+)
+def test_a_thought_that_the_text_does_not_have_is_known_by_what_the_server_says(
+    answer: dict[str, Any], usage: dict[str, int], end: str
+) -> None:
+    assert response_end({**answer, "finish": "length"}, usage) == end
+    assert response_end({**answer, "finish": "stop"}, usage) == "answered"
 
 
 def test_a_second_thought_that_is_cut_is_no_answer_either() -> None:

@@ -72,7 +72,14 @@ def test_an_answer_that_the_budget_cut_in_its_thought_is_cut_off_and_not_unreada
     assert endings["cut"] >= len(thought)
     assert endings["cut"] + endings["read"] == len(calls)
     cut = endings["cut"]
-    words = f"On items, {cut} of 12 answers cannot be read: cut off at a token limit (qwen {cut} of 12)"
+    words = (
+        f"On items, {cut} of 12 answers cannot be read: cut off at a token limit (qwen {cut} of 12, 6 in the "
+        "thought): raise `max_tokens`, or ask for less `thinking`"
+    )
+    assert endings["cut_in_thought"] == len(thought)
+    counted = {row["configuration"]: row for row in certificate["benchmarks"][0]["thoughts"]}
+    assert counted["thinking=true"]["cut_in_thought"] == 6
+    assert counted["thinking=true"]["thought"] is None
     assert said["run"].splitlines()[0] == words
     assert words in " ".join(said["report"].split())
     for name in ("report.html", "gridcard.md", "scorecard.html"):

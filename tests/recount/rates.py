@@ -301,8 +301,55 @@ def endings(benchmark: Benchmark) -> Iterator[Json]:
                     failed[errors[0]] += 1
                 elif read[-1].get("refused"):
                     ended["refused"] += 1
+                elif read[-1].get("finish") == "length":
+                    usage = benchmark.study.db.execute(
+                        "SELECT usage FROM trace JOIN call ON id = call WHERE cell = ? AND item = ? "
+                        "AND replicate = ? ORDER BY step DESC LIMIT 1",
+                        [cell["id"], item, replicate],
+                    ).fetchone()[0]
+                    ended["cut"] += 1
+                    ended["cut_in_thought"] += in_thought(read[-1], json.loads(usage or "{}"))
                 else:
-                    ended["cut" if read[-1].get("finish") == "length" else "unread"] += 1
+                    ended["unread"] += 1
         if ended or failed:
-            names = "read", "unread", "cut", "refused", "waiting"
+            names = "read", "unread", "cut", "cut_in_thought", "refused", "waiting"
             yield {"model": model, **{name: ended[name] for name in names}, "failed": dict(failed)}
+
+
+def in_thought(answer: Json, usage: Json) -> bool:
+    """Whether a response that its limit cut has not begun its answer, by the tags of the models here."""
+    text = answer["text"].strip()
+    nothing_else = not text and (answer.get("thought") or usage.get("reasoning_tokens"))
+    return bool(nothing_else) or text.rfind("<think>") > text.rfind("</think>")
+
+
+def thoughts(benchmark: Benchmark) -> Iterator[Json]:
+    """How the last response of each sample ended, and its tokens, in every cell that generates text: where it
+    says something of thinking, or there is something to say of thoughts or limits."""
+    for cell in benchmark.study.cells:
+        if cell["benchmark"] != benchmark.name:
+            continue
+        ended: Counter[str] = Counter()
+        written, thought = list[int](), list[int]()
+        told = False
+        for item, replicate, _, score in cell["samples"]:
+            row = benchmark.study.db.execute(
+                "SELECT answer, usage, content FROM trace JOIN call ON call.id = call JOIN prompt ON "
+                "prompt.id = prompt WHERE cell = ? AND item = ? AND replicate = ? ORDER BY step DESC LIMIT 1",
+                [cell["id"], item, replicate],
+            ).fetchone()
+            if score is None or row is None or "text" not in (answer := json.loads(row[0])):
+                continue
+            usage = json.loads(row[1] or "{}")
+            told = told or "thinking" in json.loads(row[2])
+            cut = "cut_in_thought" if in_thought(answer, usage) else "cut_in_answer"
+            ended[cut if answer.get("finish") == "length" else "answered"] += 1
+            written += [usage["completion_tokens"]] if "completion_tokens" in usage else []
+            thought += [usage["reasoning_tokens"]] if "reasoning_tokens" in usage else []
+        if told or any(thought) or ended["cut_in_thought"] or ended["cut_in_answer"]:
+            yield {
+                "model": cell["model"], "configuration": cell["configuration"],
+                **{name: ended[name] for name in ("answered", "cut_in_thought", "cut_in_answer")},
+                "written": sum(written) if written else None,
+                "thought": sum(thought) if thought else None, "counted": len(thought),
+            }  # fmt: skip

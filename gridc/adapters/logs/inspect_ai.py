@@ -254,7 +254,7 @@ def _answer(sample: Mapping[str, Any], readings: Sequence[str], of_failed: str |
         scores=(dict.fromkeys(readings) | (scores if of_failed else {})) if sample.get("error") else scores,
         state=_state(sample, scores, output),
         prompt=_prompt(sample.get("messages"), held),
-        answer=_resolved(output.get("completion"), held) or None,
+        answer=_resolved(output.get("completion"), held) or _thought(output, held),
         question=partial(_question, asked, choices, sample.get("target")),
         unread=unread,
         ungraded=ungraded,
@@ -284,6 +284,20 @@ def _state(sample: Mapping[str, Any], scores: Mapping[str, Any], output: Mapping
         return "unscored"
     stop = next((choice.get("stop_reason") for choice in output.get("choices") or []), None)
     return "cut" if sample.get("limit") else logged_end(stop)
+
+
+def _thought(output: Mapping[str, Any], held: Mapping[str, Any]) -> str | None:
+    """Of a response that says nothing the thought, which Inspect keeps apart, as one that has not ended: with
+    it, or with its tokens in the usage, one that was cut off is known to be cut off in its thought."""
+    choices = output.get("choices") or [{}]
+    parts = (choices[0].get("message") or {}).get("content")
+    thoughts = [
+        str(_resolved(part.get("reasoning"), held) or "")
+        for part in (parts if isinstance(parts, list) else ())
+        if isinstance(part, Mapping) and part.get("type") == "reasoning"
+    ]
+    counted = (output.get("usage") or {}).get("reasoning_tokens")
+    return f"<think>{''.join(thoughts)}" if thoughts or counted else None
 
 
 def _unread(scorer: str, score: Mapping[str, Any]) -> bool:

@@ -5,8 +5,9 @@ The marks are those that vLLM's reasoning parsers know (`vllm/reasoning`, Novemb
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 _NEVER = r"(?!)"
 
@@ -78,6 +79,27 @@ def answer_begins(response: str) -> int | None:
     None when that block, or another one behind it, never ends: the answer was not reached."""
     begin = max((match.end() for match in _ends(response)), default=0)
     return None if _OPEN.match(response, begin) else begin
+
+
+ResponseEnd = Literal["answered", "cut_in_thought", "cut_in_answer"]
+RESPONSE_ENDS: tuple[ResponseEnd, ...] = get_args(ResponseEnd)
+
+
+def response_end(answer: Mapping[str, Any], usage: Mapping[str, Any]) -> ResponseEnd:
+    """How a response that did not fail ended, from what is stored of it. One that its token limit cut was cut
+    in its thought where that is still open, or where nothing was said and a thought is known of: by its
+    tokens, or by the characters that the server kept apart. Everything else that was cut, was cut in the
+    answer."""
+    if answer.get("finish") != "length":
+        return "answered"
+    text = str(answer["text"])
+    apart = answer.get("thought") or usage.get("reasoning_tokens")
+    thinking = answer_begins(text) is None or (bool(apart) and text.strip() in NOTHING)
+    return "cut_in_thought" if thinking else "cut_in_answer"
+
+
+NOTHING = ("", '{"content": "", "calls": []}')
+"""Texts that say nothing; where a model may call functions, the text is JSON of what it says and calls."""
 
 
 def thoughts(response: str) -> list[tuple[int, int]]:

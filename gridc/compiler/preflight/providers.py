@@ -5,6 +5,7 @@ be dropped makes another study than the one that was stamped, so it is an error:
 name it in the model's `omits`, which is stamped.
 """
 
+import json
 import logging
 import os
 import warnings
@@ -18,6 +19,7 @@ from gridc.compiler.grid import cells
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.inputs.addresses import is_local
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
+from gridc.schema.effects import EFFORTS, Effort
 from gridc.schema.judging import MOST_TOKENS
 from gridc.schema.models import Model, Server, engine_kind, switched
 from gridc.schema.spec import Spec
@@ -64,27 +66,27 @@ def _dropped(spec: Spec, through: Iterable[Placed], source: Source) -> Iterator[
     parameters = _asked(spec)
     for path, model in through:
         here = (*path, "source")
-        seen: set[str] = set()
-        for stated in parameters.get(model.id, ()):
-            try:
-                refused = list(_refused(model, stated))
-            except LookupError:
-                message = f"litellm knows no provider of `{model.source}`"
-                yield source.diagnose("GC351", here, message, "PROVIDER/MODEL, as litellm lists them")
-                break
-            for name in refused:
-                if name not in seen:
-                    seen.add(name)
-                    value = stated[name]
-                    shown = f"{name} = {value if isinstance(value, str) else f'{value:g}'}"
-                    shown = "a seed" if name == "seed" else shown
-                    message = (
-                        f"the provider of `{model.source}` does not take {shown}, and would be sent the rest"
-                    )
-                    help = f'omits = ["{name}"] in this model, or ask without it'
-                    if name == "reasoning_effort":
-                        help = "leave `thinking` out where this model is asked"
-                    yield source.diagnose("GC351", here, message, help)
+        asked = parameters.get(model.id, ())
+        try:
+            refused = {name: stated for stated in reversed(asked) for name in _refused(model, stated)}
+        except LookupError:
+            message = f"litellm knows no provider of `{model.source}`"
+            yield source.diagnose("GC351", here, message, "PROVIDER/MODEL, as litellm lists them")
+            continue
+        for name, stated in refused.items():
+            value = stated[name]
+            shown = f"{name} = {value if isinstance(value, str) else f'{value:g}'}"
+            shown = "a seed" if name == "seed" else shown
+            message = f"the provider of `{model.source}` does not take {shown}, and would be sent the rest"
+            yield source.diagnose(
+                "GC351", here, message, f'omits = ["{name}"] in this model, or ask without it'
+            )
+        for message, help in _thoughts(model, asked):
+            yield source.diagnose("GC351", here, message, help)
+
+
+THINKING = "thinking"
+"""What the spec says of thinking, among the parameters of a call; litellm's own `thinking` is another."""
 
 
 def _asked(spec: Spec) -> dict[str, list[dict[str, Any]]]:
@@ -103,34 +105,127 @@ def _asked(spec: Spec) -> dict[str, list[dict[str, Any]]]:
         }
         if setting.temperature > 0:
             stated |= {"seed": 1} | ({"top_p": setting.top_p} if setting.top_p < 1 else {})
-        stated |= switched(setting.thinking, None) or {}
+        thinking = setting.effective().thinking
+        stated |= {} if thinking is None else {THINKING: thinking}
         by_model.setdefault(cell.model, {})[tuple(stated.items())] = stated
     return {name: list(sets.values()) for name, sets in by_model.items()}
 
 
 def _refused(model: Model, call: Mapping[str, Any]) -> Iterator[str]:
-    """The parameters that would not arrive. Raises `LookupError` for a name of no provider."""
-    litellm = quiet_litellm()
-    try:
-        name, provider, _, _ = litellm.get_llm_provider(model.source)
-    except Exception:  # litellm's own, which is also raised for a name with no provider at all
-        raise LookupError(model.source) from None
-    stated = {key: value for key, value in call.items() if key not in (model.omits or ())}
+    """The parameters that would not arrive, but for what is said of thinking. Raises `LookupError` for a name
+    of no provider."""
+    translate = _Translation(model)
+    stated = {key: value for key, value in call.items() if key not in (*(model.omits or ()), THINKING)}
+    for key, value in stated.items():
+        if translate({key: value}) in (None, translate({})):
+            yield key
+    if all(key in stated for key in APART.get(translate.provider, ("",))):
+        yield APART[translate.provider][1]
 
-    def translated(parameters: Mapping[str, Any]) -> Any:
+
+class _Translation:
+    """What litellm makes of parameters for the provider of a model; None where it refuses them. Raises
+    `LookupError` for a name of no provider."""
+
+    def __init__(self, model: Model) -> None:
+        self._litellm = quiet_litellm()
         try:
-            return litellm.utils.get_optional_params(
-                model=name, custom_llm_provider=provider, drop_params=False, **parameters
+            self._name, self.provider, _, _ = self._litellm.get_llm_provider(model.source)
+        except Exception:  # litellm's own, which is also raised for a name with no provider at all
+            raise LookupError(model.source) from None
+
+    def __call__(self, parameters: Mapping[str, Any]) -> Any:
+        try:
+            return self._litellm.utils.get_optional_params(
+                model=self._name, custom_llm_provider=self.provider, drop_params=False, **parameters
             )
         except Exception:  # UnsupportedParamsError, or what a provider's own translation raises
             return None
 
-    for key, value in stated.items():
-        alone = translated({key: value})
-        if alone is None or alone == translated({}):
-            yield key
-    if all(key in stated for key in APART.get(provider, ("",))):
-        yield APART[provider][1]
+
+LEAST_BUDGET: Mapping[str, int] = {"anthropic": 1024}
+"""The smallest budget of thought that a provider takes, which litellm does not know (Anthropic's "Extended
+thinking", November 2026)."""
+ONLY_SAMPLED = ("anthropic",)
+"""Providers whose models think only at their own temperature, 1, as the same page says."""
+
+
+def _thoughts(model: Model, asked: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """What is wrong with what is said of thinking, and the way out: what does not arrive as it is said, and
+    two levels that arrive as the same. Raises `LookupError` for a name of no provider."""
+    translate = _Translation(model)
+    by_value: dict[str, Mapping[str, Any]] = {}
+    for stated in asked:
+        if THINKING in stated:
+            by_value.setdefault(json.dumps(stated[THINKING]), stated)
+    sent: dict[str, Any] = {}
+    for shown, stated in by_value.items():
+        thinking, room = stated[THINKING], {"max_tokens": stated["max_tokens"]}
+        said = switched(thinking, None, model.source)
+        if said is None:
+            continue  # `_switches` says so
+        told = translate({**room, **said})
+        arrives = told not in (None, translate(room))
+        off = thinking is False or thinking == "none"
+        if said == {"reasoning_effort": "none"}:  # Mistral's translation takes any effort for "on"
+            arrives = arrives and told != translate({**room, "reasoning_effort": "high"})
+        elif not off and not isinstance(thinking, str):
+            arrives = arrives and thinking in _numbers(told)
+        if not arrives:
+            message = f"the provider of `{model.source}` does not take thinking = {shown}"
+            yield message, _taken(translate) or "leave `thinking` out where this model is asked"
+            continue
+        unlike = None if off else _unlike(translate.provider, stated, model)
+        twin = next((other for other, found in sent.items() if found == told), None)
+        if unlike is not None:
+            yield f"`{model.source}` cannot be asked with thinking = {shown} {unlike[0]}", unlike[1]
+        elif twin is not None:
+            message = f"`{model.source}` would be asked the same with thinking = {twin} and {shown}"
+            yield message, "remove one of the levels, or exclude it for this model"
+        else:
+            sent[shown] = told
+
+
+def _unlike(provider: str, stated: Mapping[str, Any], model: Model) -> tuple[str, str] | None:
+    """What a provider does not take beside a thought, and the way out."""
+    budget, least = stated[THINKING], LEAST_BUDGET.get(provider, 0)
+    if isinstance(budget, int) and not isinstance(budget, bool) and budget < least:
+        return f"(its smallest budget is {least:,} tokens)", f"thinking = {least} or more, or false"
+    temperature = stated["temperature"]
+    if provider in ONLY_SAMPLED and temperature != 1 and "temperature" not in (model.omits or ()):
+        return (
+            f"at temperature = {temperature:g} (it thinks only at 1)",
+            'temperature = 1 where it thinks, or omits = ["temperature"] in this model',
+        )
+    return None
+
+
+USUAL: tuple[Effort, ...] = ("low", "medium", "high")
+"""The efforts that are named first: most models take them."""
+
+
+def _taken(translate: _Translation) -> str | None:
+    """How a provider can be told how much to think."""
+    efforts: dict[str, Any] = {
+        name: translate({"reasoning_effort": name})
+        for name in sorted(EFFORTS, key=lambda effort: effort not in USUAL)
+    }
+    different = list[str]()
+    for name, told in efforts.items():
+        if told not in (None, translate({}), *(efforts[other] for other in different)):
+            different.append(name)
+    return f"thinking = {' or '.join(map(json.dumps, different))}" if len(different) > 1 else None
+
+
+def _numbers(told: Any) -> Iterator[int]:
+    """Every whole number in what is sent."""
+    if isinstance(told, Mapping):
+        told = list(told.values())
+    if isinstance(told, list):
+        for each in told:
+            yield from _numbers(each)
+    elif isinstance(told, int):
+        yield told
 
 
 def quiet_litellm() -> Any:
@@ -176,10 +271,10 @@ def _switches(spec: Spec, provided: Iterable[Placed], source: Source) -> Iterato
             continue
         path, model = places[cell.model]
         thinking = cell.setting.effective().thinking
-        if switched(thinking, _server(model)) is not None:
+        if switched(thinking, _server(model), model.source) is not None:
             continue
         del places[cell.model]
-        message = f"nothing tells `{model.id}` thinking = {str(thinking).lower()} (first in {cell.key})"
+        message = f"nothing tells `{model.id}` thinking = {json.dumps(thinking)} (first in {cell.key})"
         help = 'thinking = "low", "medium" or "high"'
         if model.base_url is not None:
             help += ', or server = "vllm", "sglang" or "llama.cpp" where one of them answers'

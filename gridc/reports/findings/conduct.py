@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.judging import Judgment
+from gridc.compiler.instrument.thoughts import RESPONSE_ENDS
 from gridc.compiler.lowering.counting import differ
 from gridc.compiler.lowering.judging import Bench, benches
 from gridc.compiler.lowering.plan import Plan
@@ -27,9 +29,9 @@ from gridc.runtime.store.events import (
     bodies_of,
 )
 from gridc.runtime.store.reader import JudgementRow
-from gridc.runtime.store.store import Store
+from gridc.runtime.store.store import CUTS, Store
 from gridc.schema.canonical import digest
-from gridc.schema.certificate import EndingsRow
+from gridc.schema.certificate import EndingsRow, ThoughtsRow
 from gridc.schema.deviation import EarlierAnswersRow
 from gridc.statistics.raters import Kappa, kappa
 
@@ -243,9 +245,16 @@ def cut_words(benchmark: str, endings: Sequence[EndingsRow]) -> str:
     """How many answers of a benchmark cannot be read, and how many of them the budget cut, by model."""
     cut, every = (sum(getattr(model, name) for model in endings) for name in ("cut", "samples"))
     unread = sum(model.unread + model.cut + model.refused for model in endings)  # a failed call has no answer
-    of = "; ".join(f"{model.model} {model.cut:,} of {model.samples:,}" for model in endings if model.cut)
+    of = "; ".join(
+        f"{model.model} {model.cut:,} of {model.samples:,}"
+        f"{f', {model.cut_in_thought:,} in the thought' * bool(model.cut_in_thought)}"
+        for model in endings
+        if model.cut
+    )
+    thought = any(model.cut_in_thought for model in endings)
+    way_out = ": raise `max_tokens`, or ask for less `thinking`" if thought else ""
     share = f"{unread:,} of {every:,} answers cannot be read{':' if cut == unread else f', {cut:,} of them'}"
-    return f"On {benchmark}, {share} cut off at a token limit ({of})"
+    return f"On {benchmark}, {share} cut off at a token limit ({of}){way_out}"
 
 
 def cut_off(endings: Mapping[str, Sequence[EndingsRow]]) -> tuple[str, ...]:
@@ -255,8 +264,37 @@ def cut_off(endings: Mapping[str, Sequence[EndingsRow]]) -> tuple[str, ...]:
 
 def _endings_row(model: str, ended: Mapping[str, int]) -> EndingsRow:
     failed = {name.removeprefix(FAILED): number for name, number in ended.items() if name.startswith(FAILED)}
-    plain = {name: ended.get(name, 0) for name in ("read", "unread", "cut", "refused", "waiting")}
-    return EndingsRow(model=model, failed=failed, **plain)
+    plain = {name: ended.get(name, 0) for name in ("read", "unread", "cut_in_thought", "refused", "waiting")}
+    cut = sum(ended.get(name, 0) for name in CUTS)
+    return EndingsRow(model=model, failed=failed, cut=cut, **plain)
+
+
+def thoughts_of(record: RunRecord, cells: Iterable[Cell], limited: frozenset[str]) -> Iterator[ThoughtsRow]:
+    """Of the cells that ask for a text, as `BenchmarkRow.thoughts` says; `limited` is of `Store.limited`."""
+    stamp, models = record.plan.study_digest, record.plan.study.models
+    for cell in cells:
+        setting = cell.setting.effective()
+        # The answers of a log are stored under the name that it has for the model.
+        clean = limited.isdisjoint((models[cell.model].digest, cell.model))
+        if setting.ranks or (setting.thinking is None and clean):
+            continue
+        rows = list(record.store.response_ends(stamp, cell.key))
+        ends = {end: sum(count for ended, count, *_ in rows if ended == end) for end in RESPONSE_ENDS}
+        written, thought = map(_sum_known, ([row[2] for row in rows], [row[3] for row in rows]))
+        if setting.thinking is not None or thought or any(ends[end] for end in CUTS):
+            yield ThoughtsRow(
+                model=cell.model,
+                configuration=cell.configuration,
+                written=written,
+                thought=thought,
+                counted=sum(row[4] for row in rows),
+                **ends,
+            )
+
+
+def _sum_known(numbers: Iterable[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)

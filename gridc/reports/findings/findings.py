@@ -29,7 +29,7 @@ from gridc.reports.findings.certification import (
     exact_claims,
 )
 from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, compare, reread
-from gridc.reports.findings.conduct import CONDUCT, EARLIER, count_endings
+from gridc.reports.findings.conduct import CONDUCT, EARLIER, count_endings, thoughts_of
 from gridc.reports.findings.corrected import CORRECTED, BenchmarkAudit, with_labels
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy
@@ -54,7 +54,7 @@ from gridc.runtime.store.store import Store
 from gridc.schema.audit import TakenBackRow
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
-from gridc.schema.certificate import EndingsRow, Floor, NoiseRow, ScopeKind, UncomputedRow
+from gridc.schema.certificate import EndingsRow, Floor, NoiseRow, ScopeKind, ThoughtsRow, UncomputedRow
 from gridc.schema.deviation import DeviationEntry, EarlierAnswersRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.recorded import RecordedRuns
@@ -191,6 +191,7 @@ class BenchmarkFinding:
     standings: StandingsRow | None = None
     rates: tuple[RateFinding, ...] = ()
     endings: tuple[EndingsRow, ...] = ()
+    thoughts: tuple[ThoughtsRow, ...] = ()
     changes: tuple[ScoreChange, ...] = ()
     reread: tuple[RescoredChange, ...] = ()
     audit: BenchmarkAudit | None = None
@@ -599,12 +600,14 @@ def _benchmarks(record: RunRecord) -> tuple[BenchmarkFinding, ...]:
     plan, rates = record.plan, record[RATES]
     models = [model.id for model in plan.study.spec.model]
     recorded = plan.study.recorded is not None  # how its answers ended is in the notes of its logs
+    limited = record.store.limited(plan.study_digest)
     endings = {} if recorded else count_endings(models, record.store.endings(plan.study_digest))
     return tuple(
         replace(
             finding,
             rates=rates[finding.benchmark],
             endings=endings.get(finding.benchmark, ()),
+            thoughts=tuple(thoughts_of(record, [score.cell for score in finding.cells], limited)),
         )
         for finding in record[WEIGHED][0]
     )

@@ -83,6 +83,14 @@ def provider_observations(
         values,
     ):
         sentences.append(f"{_name(names, model)}: {requests:,} requests without an answer may have been paid")
+    for model, calls in db.execute(
+        f"""SELECT model, count(*) FROM call WHERE {where} AND json_extract(usage, '$.reasoning_tokens') >
+            (SELECT json_extract(content, '$.thinking') FROM prompt
+             WHERE prompt.id = call.prompt AND json_type(content, '$.thinking') = 'integer')
+            GROUP BY 1 ORDER BY 1""",
+        values,
+    ):
+        sentences.append(f"{_name(names, model)}: {calls:,} thoughts are longer than their budget")
     for model, remote, detail in db.execute(
         f"""SELECT model, remote, detail FROM submission WHERE detail IS NOT NULL AND id IN
             (SELECT submission FROM attempt WHERE call IN (SELECT id FROM call WHERE {where}))

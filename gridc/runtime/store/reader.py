@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from sqlite_utils import Database
 
+from gridc.compiler.instrument.thoughts import response_end
 from gridc.diagnostics.errors import Diagnostic, GridcError, StoreError
 from gridc.runtime.store.digests import keep_only
 from gridc.runtime.store.events import B, Event, bodies_of
@@ -370,6 +371,10 @@ CACHE_KIB = 128 * 1024
 """Memory for pages. Calls are looked up by digest, which is at random all over the file."""
 
 
+def _response_end(answer: str, usage: str | None) -> str:
+    return response_end(json.loads(answer), json.loads(usage or "{}"))
+
+
 class Reader:
     """A store that is open for reading. Use as a context manager."""
 
@@ -377,6 +382,7 @@ class Reader:
         self._db = db
         self._close = close or db.close
         self._db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        self._db.register_function(_response_end, deterministic=True, name="response_end")
 
     @classmethod
     def open(cls, path: Path, look: bool = True) -> Self:

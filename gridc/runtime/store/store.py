@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gridc.compiler.instrument.thoughts import ResponseEnd
 from gridc.compiler.lowering.calls import ANSWER
 from gridc.outcomes import CellOutcomes
 from gridc.runtime.store import digests
@@ -35,13 +36,17 @@ ENDED = """CASE WHEN score IS NULL THEN 'waiting'
                                ELSE (SELECT CASE WHEN json_type(answer, '$.error') = 'object'
                                                  THEN 'failed ' || json_extract(answer, '$.error.kind')
                                                  WHEN json_extract(answer, '$.refused') THEN 'refused'
-                                                 WHEN json_extract(answer, '$.finish') = 'length' THEN 'cut'
+                                                 WHEN json_extract(answer, '$.finish') = 'length'
+                                                 THEN response_end(answer, usage)
                                                  ELSE 'unread' END
                                      FROM trace t JOIN call ON call.id = t.call
                                      WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
                                      ORDER BY step DESC LIMIT 1)
                           END"""
 """How the sample `s` ended: see `endings`."""
+
+
+CUTS: tuple[ResponseEnd, ...] = ("cut_in_thought", "cut_in_answer")
 
 
 class OutcomeReader(Reader):
@@ -218,8 +223,8 @@ class OutcomeReader(Reader):
 
     def endings(self, stamp: str) -> Iterator[tuple[str, str, str, int]]:
         """(model, benchmark, how it ended, how many samples): `read`, `waiting`, `failed KIND` where a call
-        failed for good, or without an answer that can be read `refused` by the provider, `cut` at
-        `max_tokens` or `unread`."""
+        failed for good, or without an answer that can be read `refused` by the provider, cut at `max_tokens`
+        (`cut_in_thought`, `cut_in_answer`: `response_end`) or `unread`."""
         cells = "SELECT id, model, benchmark FROM cell WHERE stamp = ?"
         totals: Counter[tuple[str, str, str]] = Counter()
         for cell, model, benchmark in self._db.execute(cells, [stamp]).fetchall():
@@ -232,14 +237,46 @@ class OutcomeReader(Reader):
                 totals[model, benchmark, ended] += number
         yield from ((*place, totals[place]) for place in sorted(totals))
 
+    def limited(self, stamp: str) -> frozenset[str]:
+        """The identities of the models of a study of which a response was cut off, or a thought counted: one
+        pass over its calls, where `response_ends` looks every sample up."""
+        where, values = self._calls_of(stamp)
+        rows = self._db.execute(
+            f"""SELECT DISTINCT model FROM call WHERE {where}
+                AND (json_extract(answer, '$.finish') = 'length'
+                     OR json_extract(usage, '$.reasoning_tokens') > 0)""",
+            values,
+        )
+        return frozenset(model for (model,) in rows)
+
+    def response_ends(self, stamp: str, cell: str) -> Iterator[tuple[str, int, int | None, int | None, int]]:
+        """(how it ended, how many, tokens that were written, those of thoughts among them, how many responses
+        have these counted) of the responses of one cell: of every sample that has an outcome the text of its
+        last call, but for what failed. `response_end` says how. Tokens are None where nothing counts them."""
+        yield from self._db.execute(
+            """SELECT CASE json_extract(answer, '$.finish') WHEN 'length' THEN response_end(answer, usage)
+                           ELSE 'answered' END AS ended, count(*),
+                      sum(json_extract(usage, '$.completion_tokens')),
+                      sum(json_extract(usage, '$.reasoning_tokens')),
+                      count(json_extract(usage, '$.reasoning_tokens'))
+               FROM sample s JOIN trace t ON t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                    AND t.step = (SELECT max(step) FROM trace u WHERE u.cell = s.cell AND u.item = s.item
+                                  AND u.replicate = s.replicate)
+               JOIN call ON call.id = t.call
+               WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?) AND s.score IS NOT NULL
+                     AND json_type(answer, '$.text') IS NOT NULL
+               GROUP BY ended ORDER BY ended""",
+            [stamp, cell],
+        )
+
     def unread(self, stamp: str, cell: str) -> dict[str, int]:
-        """By item how many samples of one cell ended `unread` or `cut`, as `endings` says; none is left out
+        """By item how many samples of one cell ended `unread` or cut, as `endings` says; none is left out
         that has any."""
         rows = self._db.execute(
             f"""SELECT item, count(*)
                 FROM (SELECT s.item, coalesce({ENDED}, 'unread') AS ended FROM sample s
                       WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?) AND choice IS NULL)
-                WHERE ended IN ('unread', 'cut') GROUP BY item""",
+                WHERE ended IN ('unread', 'cut_in_thought', 'cut_in_answer') GROUP BY item""",
             [stamp, cell],
         )
         return dict(rows.fetchall())
@@ -257,7 +294,7 @@ class OutcomeReader(Reader):
                 ORDER BY s.item, s.replicate""",
             [stamp, cell],
         )
-        words = {"waiting": "unscored", "unread": "unreadable"}
+        words = {"waiting": "unscored", "unread": "unreadable"} | dict.fromkeys(CUTS, "cut")
         for item, score, ended, prompt in rows:
             word = (ended or "unread").split()[0]
             yield item, score, words.get(word, word), prompt

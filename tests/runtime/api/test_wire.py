@@ -11,6 +11,7 @@ from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.wire import RequestError, failure_of_status, retry_seconds
 from gridc.schema.canonical import digest
 
+THINKS = {"chat_template_kwargs": {"enable_thinking": True, "thinking": True}}
 CHAT = Prompt((("system", "Be brief."), ("user", "Why?")), True)
 USAGE = {
     "prompt_tokens": 12,
@@ -126,6 +127,11 @@ def test_calls_that_nobody_offered_are_no_answer() -> None:
         ("high", "openai", {"reasoning_effort": "high"}),
         ("medium", None, {"reasoning_effort": "medium"}),
         (False, None, {"reasoning_effort": "none"}),
+        ("xhigh", "openai", {"reasoning_effort": "xhigh"}),
+        (512, "vllm", {**THINKS, "thinking_token_budget": 512}),
+        (512, "sglang", {**THINKS, "custom_params": {"thinking_budget": 512}}),
+        (512, "llama.cpp", {**THINKS, "thinking_budget_tokens": 512}),
+        (512, None, {"thinking": {"type": "enabled", "budget_tokens": 512}}),
     ],
 )
 def test_whether_a_model_thinks_is_said_as_who_answers_takes_it(
@@ -169,7 +175,25 @@ def test_an_empty_answer_is_an_answer_and_a_refusal_is_told_apart() -> None:
     refused = wire.read(response(message={"content": None, "refusal": "I can't."}), chat=True)
     assert (refused.text, refused.refused) == ("I can't.", True)
     cut = wire.read(response(message={"content": None}, choice={"finish_reason": "length"}), chat=True)
-    assert (cut.text, cut.end) == ("", "cut")
+    assert (cut.text, cut.end, cut.thought) == ("", "cut", 0)
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize(("finish", "end"), [("length", "cut"), ("stop", "complete")])
+def test_a_thought_apart_from_the_answer_is_counted_and_is_no_answer(
+    name: str, finish: str, end: str
+) -> None:
+    said = response(message={"content": None, name: "Well, now."}, choice={"finish_reason": finish})
+    reply = wire.read(said, chat=True)
+    assert (reply.text, reply.end, reply.thought) == ("", end, 10)
+
+
+def test_providers_with_a_form_of_their_own() -> None:
+    budget, off = replace(CHAT, thinking=512), replace(CHAT, thinking=False)
+    said = wire.asked_parameters("0" * 64, budget, {}, None, "openrouter/qwen/qwen3-32b")
+    assert said == {"reasoning": {"max_tokens": 512}}
+    said = wire.asked_parameters("0" * 64, off, {}, None, "anthropic/claude-sonnet-4-5")
+    assert said == {"thinking": {"type": "disabled"}}
 
 
 @pytest.mark.parametrize(
@@ -215,6 +239,11 @@ def test_counts_that_cannot_be_right_are_told(usage: Any) -> None:
         (400, '{"error": {"message": "prompt is too long: 9 tokens"}}', "context_length"),
         (400, '{"error": {"code": "content_filter"}}', "content_filter"),
         (400, '{"error": {"message": "temperature is not supported"}}', "bad_request"),
+        (400, """{"message": "'reasoning_effort' does not support 'minimal' with this model"}""", "thinking"),
+        (400, """{"loc": ["body", "reasoning_effort"], "msg": "Input should be 'low'"}""", "thinking"),
+        (400, '{"error": {"message": "thinking.enabled.budget_tokens: at least 1024"}}', "thinking"),
+        (422, '{"detail": "thinking_token_budget is set but reasoning_config is not"}', "thinking"),
+        (500, '{"error": {"message": "reasoning_effort"}}', "server_error"),
         (401, "", "key"),
         (402, "", "quota"),
         (403, "", "key"),

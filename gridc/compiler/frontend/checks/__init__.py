@@ -50,7 +50,12 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         conduct.items_asked_whole,
         inference.sides,
     ),
-    (envelope.distinct_configurations, conduct.texts_to_read, conduct.exemplars_dropped),
+    (
+        envelope.distinct_configurations,
+        conduct.texts_to_read,
+        conduct.exemplars_dropped,
+        conduct.thoughts_end,
+    ),
 )
 
 

@@ -524,6 +524,35 @@ def exemplars_dropped(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             yield source.diagnose("GC105", path or ("harness",), message, help)
 
 
+def thoughts_end(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """A budget of thought leaves tokens for the answer: every server counts both in `max_tokens`."""
+    omitting = {model.id for model in spec.model if "max_tokens" in (model.omits or ())}
+    reported: set[KeyPath] = set()
+    stated = [getattr(table.table, "thinking", None) for table in effect_tables(spec)]
+    bounded = any(not isinstance(thinking, bool | str | None) for thinking in stated)
+    for cell in cells_of(spec) if bounded else ():
+        setting = cell.setting.effective()
+        budget, most = setting.thinking, setting.held("max_tokens")
+        if isinstance(budget, bool | str | None) or setting.ranks or cell.model in omitting or budget < most:
+            continue
+        place = {**cell.levels, "benchmark": cell.benchmark, "model": cell.model}
+        path = stated_at(spec, "thinking", place) or ("harness",)
+        if path not in reported:
+            reported.add(path)
+            message = (
+                f"thinking = {budget} leaves nothing for the answer: `max_tokens` is {most} (first in "
+                f"{cell.key})"
+            )
+            help = f"max_tokens = {budget + ANSWER}, or a smaller budget: thought and answer count together"
+            if METHODS[setting.method].one_token:
+                help = f"leave `thinking` out where the method is `{setting.method}`, which reads one token"
+            yield source.diagnose("GC105", path, message, help)
+
+
+ANSWER = 1024
+"""Tokens of an answer that has some words around it."""
+
+
 def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Under a scaffold the answer is read from a text, and prompts are asked whole."""
     reported: set[KeyPath] = set()

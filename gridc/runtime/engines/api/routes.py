@@ -120,7 +120,7 @@ class DirectRoute:
         return await self.read(prepared, await self.post(prepared.path, prepared.body), self._price)
 
     async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> PreparedRequest:
-        stated = wire.asked_parameters(call, prompt, parameters, self._server)
+        stated = wire.asked_parameters(call, prompt, parameters, self._server, self.source)
         path, body = wire.body_of(self.source, prompt, stated, self._server, self._omits)
         dropped = sorted(set(stated) & self._omits)
         return PreparedRequest(self.base, path, body, prompt, stated, dropped, self._headers)
@@ -131,7 +131,7 @@ class DirectRoute:
         """Ask for what follows some tokens, which end with the tag `opened` of a thought. Raises
         `RequestError`."""
         prompt = Prompt((), False)  # what it says, the tokens say
-        stated = wire.asked_parameters(call, prompt, parameters, self._server)
+        stated = wire.asked_parameters(call, prompt, parameters, self._server, self.source)
         path, body = wire.body_of(self.source, prompt, stated, self._server, self._omits, tokens)
         reply = wire.of_tokens(wire.read(await self.complete(body), False), len(tokens), opened)
         dropped = sorted(set(stated) & self._omits)
@@ -242,7 +242,7 @@ class Provider:
         return result_of(reply, prepared.sent, _most_read(prepared.prompt), prepared.asked, price)
 
     def _asked(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        stated = wire.asked_parameters(call, prompt, parameters, None)
+        stated = wire.asked_parameters(call, prompt, parameters, None, self.source)
         if stated.get("top_p") == 1.0:
             del stated["top_p"]  # what is everything anyway, and some providers refuse beside a temperature
         return stated
@@ -313,6 +313,8 @@ def result_of(
     content: dict[str, Any] = {"text": reply.text, "finish": FINISH[end]}
     if reply.refused:
         content["refused"] = True
+    if reply.thought:
+        content["thought"] = reply.thought
     written = stated.get("max_tokens", 0)
     problems = list(reply.problems)
     counts = dict(reply.usage)

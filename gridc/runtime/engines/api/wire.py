@@ -56,6 +56,7 @@ FAILURES: Mapping[str, FailureKind] = {
     "batch_failed": FailureKind("the provider did not take the batch", "stop", "no", "GC640"),
     "cancelled": FailureKind("the batch was cancelled at the provider", "stop", "no", "GC640"),
     "bad_request": FailureKind("the endpoint refuses the request", "held", "no"),
+    "thinking": FailureKind("the endpoint does not take what `thinking` says", "stop", "no", "GC653"),
     "unreachable": FailureKind("the host cannot be reached", "again", "no", "GC633"),
     "tls": FailureKind("the host's certificate is not trusted", "stop", "no", "GC633"),
     "key": FailureKind("the key is refused", "stop", "no", "GC632"),
@@ -92,6 +93,15 @@ _QUOTA = re.compile(
 )
 
 
+_THINKING = re.compile(
+    r"reasoning[_. ]?effort|thinking[_. ]?(token[_. ])?budget|budget_tokens|enable[_-]strict[_-]thinking"
+    r"|reasoning\.(effort|max_tokens)|reasoning[_-]config",
+    re.IGNORECASE,
+)
+"""What is named where an effort or a budget of thought is refused (OpenAI, Anthropic, Mistral, vLLM, SGLang,
+OpenRouter). It is refused to every call alike, so that a level of it would have no answer at all."""
+
+
 def failure_of_status(status: int, headers: Mapping[str, str], body: str) -> RequestError:
     """The failure that a status other than 200 stands for. `body` is the beginning of the response."""
     text = _server_message(body)
@@ -114,6 +124,8 @@ def _kind(status: int, body: str) -> str:
         return "timeout"
     if status >= 500 or status in (409, 425):
         return "server_error"
+    if status in (400, 422) and _THINKING.search(body):
+        return "thinking"
     if status == 413 or _LONG.search(body):
         return "context_length"
     return "content_filter" if _FILTERED.search(body) else "bad_request"
@@ -185,7 +197,7 @@ INDENTED = 4
 
 
 def asked_parameters(
-    call: str, prompt: Prompt, parameters: Mapping[str, Any], server: Server | None
+    call: str, prompt: Prompt, parameters: Mapping[str, Any], server: Server | None, source: str = ""
 ) -> dict[str, Any]:
     """What the study asks of a generation, in OpenAI's names or, of a `server`, its own. The seed of a
     sampled call is hashed from all that makes it this call, because servers number the answers of
@@ -193,7 +205,7 @@ def asked_parameters(
     asked = {name: parameters[name] for name in ("max_tokens", "temperature", "top_p") if name in parameters}
     if "seed" in parameters:
         asked["seed"] = int(call[:8], 16) & 0x7FFFFFFF
-    return asked | (switched(prompt.thinking, server) or {})
+    return {**asked, **(switched(prompt.thinking, server, source) or {})}
 
 
 def messages_of(prompt: Prompt) -> list[dict[str, str]]:
@@ -247,8 +259,8 @@ def most_tokens(prompt: Prompt, max_tokens: int) -> tuple[int, int]:
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
     """What a response says: the text, whether it is complete or cut (None: no reason is given), whether the
-    model declined, the name and fingerprint it gives, the tokens it counts. `problems` says what in it cannot
-    be right."""
+    model declined, the name and fingerprint it gives, the tokens it counts, and how many characters of a
+    `thought` stand apart from the text. `problems` says what in it cannot be right."""
 
     text: str
     end: AnswerEnd | None
@@ -257,6 +269,7 @@ class ParsedReply:
     fingerprint: str | None
     usage: Mapping[str, int]
     problems: tuple[str, ...] = field(default=())
+    thought: int = 0
 
 
 def of_tokens(reply: ParsedReply, sent: int, opened: str) -> ParsedReply:
@@ -343,13 +356,17 @@ def read(
     if content is None and isinstance(declined, str):
         content = declined
     called = _calls_of(said.get("tool_calls")) if calls else []
-    if content is None and (end == "cut" or called):
-        content = ""  # a model that reasons may come to its limit before it says anything
+    thought = next((len(text) for name in THOUGHT if isinstance(text := said.get(name), str) and text), 0)
+    if content is None and (end == "cut" or called or thought):
+        content = ""  # a model that reasons may come to its limit, or end, before it says anything
     if not isinstance(content, str):
         raise RequestError("unreadable", "the choice holds no text", 200)
     if calls:
         content = json.dumps({"content": content, "calls": called}, ensure_ascii=False)
     usage, problems = counted_tokens(document.get("usage"))
+    if original is not None and not _counts_thought(original):
+        # litellm counts the thought that Anthropic shows, which is a summary, where Anthropic counts none.
+        usage.pop("reasoning_tokens", None)
     if len(choices) != 1:
         problems = (*problems, f"{len(choices)} answers came for one that was asked")
     return ParsedReply(
@@ -360,7 +377,26 @@ def read(
         checked_name(document.get("system_fingerprint")),
         usage,
         problems,
+        thought,
     )
+
+
+def _counts_thought(part: Any) -> bool:
+    """Whether a response says of its usage how many tokens are of a thought: `reasoning_tokens`,
+    `thinking_tokens` or `thoughtsTokenCount`."""
+    if not isinstance(part, Mapping):
+        return False
+    named = any(type(value) is int and _THOUGHT_TOKENS.fullmatch(key) for key, value in part.items())
+    return named or any(
+        _counts_thought(value) for key, value in part.items() if key not in ("choices", "content")
+    )
+
+
+_THOUGHT_TOKENS = re.compile(r"(reasoning|thinking|thoughts)_?token(s|count)", re.IGNORECASE)
+
+THOUGHT = ("reasoning_content", "reasoning")
+"""Where a message has the thought that its server keeps apart from the answer: DeepSeek, SGLang, llama.cpp
+and litellm; the later vLLM, OpenRouter and Groq."""
 
 
 def _calls_of(listed: Any) -> list[dict[str, Any]]:

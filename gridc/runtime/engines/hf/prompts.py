@@ -1,5 +1,6 @@
 """What a call is as tokens: text through the chat template, its tokens, and the members that answer it."""
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,10 +21,22 @@ from gridc.runtime.engines.hf.tokenizer import Tokenizer
 from gridc.runtime.engines.protocol import Call
 from gridc.schema.effects import Thinking
 
-EFFORT = "reasoning_effort"
-SWITCHES = ("enable_thinking", "thinking", EFFORT)
-"""Names by which chat templates are told whether to think (Qwen3, SmolLM3 and GLM; DeepSeek and Granite), and
-how much (gpt-oss)."""
+
+@dataclass(frozen=True, slots=True)
+class TemplateSwitch:
+    """The names by which chat templates are told one thing about thinking, and how a spec asks for it."""
+
+    names: tuple[str, ...]
+    asked: str
+
+
+SWITCHES: Mapping[type, TemplateSwitch] = {
+    bool: TemplateSwitch(("enable_thinking", "thinking"), "thinking = true or false"),
+    str: TemplateSwitch(("reasoning_effort",), 'thinking = "low", "medium" or "high"'),
+    int: TemplateSwitch(("thinking_budget",), "a number of tokens such as thinking = 1024"),
+}
+"""By what a spec says of thinking: whether (Qwen3, SmolLM3 and GLM; DeepSeek and Granite), how much
+(gpt-oss), and at most how long (Seed-OSS)."""
 
 LAST = 16
 """The last tokens of a prompt, in which a tag that opens a thought would stand."""
@@ -300,17 +313,16 @@ class Prompts:
     def _switched(self, thinking: Thinking) -> dict[str, Thinking]:
         """What a chat template is given so that the model thinks or not, or so much. Raises `HazardError`
         where it has no such switch: asked with another one, or none, it would answer as it always does."""
-        switches = [name for name in SWITCHES if name in self._chat.names]
-        effort = isinstance(thinking, str)
-        fitting = [name for name in switches if (name == EFFORT) == effort]
-        if fitting:
+        has = {
+            kind: [name for name in switch.names if name in self._chat.names]
+            for kind, switch in SWITCHES.items()
+        }
+        if fitting := has[type(thinking)]:
             return {fitting[0]: thinking}
-        shown = f'"{thinking}"' if effort else str(thinking).lower()
+        shown = json.dumps(thinking)  # as TOML writes it
         message = f"the chat template of `{self._name}` has no switch for thinking = {shown}"
-        way_out = "thinking = true or false" if effort else 'thinking = "low", "medium" or "high"'
-        help_line = (
-            f"{way_out}: it has `{switches[0]}`" if switches else "leave `thinking` out for this model"
-        )
+        ways_out = [f"{SWITCHES[kind].asked}: it has `{names[0]}`" for kind, names in has.items() if names]
+        help_line = ", or ".join(ways_out) or "leave `thinking` out for this model"
         raise HazardError([Diagnostic("GC540", message, str(self._folder), help=help_line)])
 
     def opened(self, tokens: Sequence[int]) -> str:

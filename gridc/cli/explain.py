@@ -2,20 +2,18 @@
 
 import click
 
-from gridc.diagnostics.errors import CODES, Diagnostic, UsageError
+from gridc.diagnostics.errors import CODES
 
 
 @click.command()
-@click.argument("code", required=False)
-def explain(code: str | None) -> None:
-    """Say what a code means and what to do about it; without a CODE, list them all."""
-    from gridc.diagnostics.errors import text
+@click.argument("word", required=False, metavar="[CODE|KEY]")
+def explain(word: str | None) -> None:
+    """Say what a code means and what to do about it, or what a key, a table or a value of a spec means;
+    without one, list all codes."""
+    from gridc.study.explaining import explained
 
-    if code is None:
+    if word is None:
         for known, entry in CODES.items():
             click.echo(f"{known}  {entry.title}")
         return
-    if code.upper() not in CODES:
-        help = "`gridc explain` without a code lists them all"
-        raise UsageError([Diagnostic("GC000", f"there is no code {code}", help=help)])
-    click.echo(text(code.upper()))
+    click.echo(explained(word))

@@ -20,12 +20,19 @@ if TYPE_CHECKING:
 @of_study
 @JSON
 def status(study: OpenStudy, as_json: bool) -> None:
-    """Say how far the run is: what is left, how fast it goes, what failed, what it took."""
+    """Say how far the run is: what is left, how fast it goes, what failed, what it took.
+
+    Before the first run it says what there is to run.
+    """
     state = study.status()
     if as_json:
         print_json(state.as_json())
         return
     progress = state.progress
+    if not state.begun:
+        for line in before_the_run(state):
+            click.echo(line)
+        return
     share = progress.answered / max(progress.total, 1)
     click.echo(f"{progress.answered:,} of {progress.total:,} calls answered ({percent(share)})")
     for line in pace(state):
@@ -36,6 +43,16 @@ def status(study: OpenStudy, as_json: bool) -> None:
         click.echo()
         for line in score_table(study.scoreboard()):
             click.echo(line)
+
+
+def before_the_run(state: "StatusReport") -> Iterator[str]:
+    """What there is before the first run, and the next command."""
+    calls = state.progress.total
+    yield f"nothing is run yet; {f'{calls:,} calls are planned' if calls else 'the items are not here'}"
+    if state.stamped:
+        yield f"stamped: {state.stamp}; `gridc run` asks"
+    else:
+        yield "not stamped; `gridc stamp` fixes it before there are data, and `gridc run` stamps it too"
 
 
 def pace(state: "StatusReport") -> Iterator[str]:

@@ -228,7 +228,7 @@ def reference(name: str = "gridcard") -> str:
     """The reference of the schema of this name, as it is committed and printed."""
     schema = keys_in_short(of_models(name)) if name == "gridcard" else generate(name)
     tables: Mapping[str, Node] = schema["$defs"]
-    sections = list(_sections(schema))
+    sections = list(sections_of(schema))
     links = {section.name: section.link for section in sections}
     parts = [HEAD.format(title=schema["title"], name=name)]
     parts.append(_rows("Top level", schema["description"], schema, links, None))
@@ -244,7 +244,7 @@ def reference(name: str = "gridcard") -> str:
     return "\n".join(parts)
 
 
-def _sections(schema: Node) -> list[Section]:
+def sections_of(schema: Node) -> list[Section]:
     """Every table that is reachable from the top, each once, behind the one that names it first."""
     places: dict[str, list[str]] = {}
 
@@ -305,7 +305,7 @@ def _rows(heading: str, words: str, table: Node, links: Mapping[str, str], share
         lines += [_row(key, keys[key], key in table.get("required", ()), links) for key in own]
         lines.append("")
     elif not keys and isinstance(table.get("additionalProperties"), dict):
-        lines += [f"Any key; each value is {_takes(table['additionalProperties'], links)}.", ""]
+        lines += [f"Any key; each value is {takes(table['additionalProperties'], links)}.", ""]
     if borrowed and shared:
         others = [key for key in shared["properties"] if key not in borrowed]
         names = ", ".join(f"`{key}`" for key in min(borrowed, others, key=len))
@@ -319,6 +319,13 @@ def _rows(heading: str, words: str, table: Node, links: Mapping[str, str], share
 
 
 def _row(key: str, field: Node, required: bool, links: Mapping[str, str]) -> str:
+    meaning, default = meaning_of(field, required)
+    cells = (f"`{key}`", takes(field, links), default, meaning)
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def meaning_of(field: Node, required: bool) -> tuple[str, str]:
+    """What a key means, with examples, and its default."""
     meaning = field.get("description", "")
     stated = re.search(r"\s*Default: (.+?)\.(?=\s|$)", meaning)
     default = "*required*" if required else ""
@@ -329,11 +336,10 @@ def _row(key: str, field: Node, required: bool, links: Mapping[str, str]) -> str
     examples = field.get("examples", ())
     if examples:
         meaning += f" Such as {', '.join(f'`{toml_value(example)}`' for example in examples)}."
-    cells = (f"`{key}`", _takes(field, links), default, meaning.strip())
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return meaning.strip(), default
 
 
-def _takes(field: Node, links: Mapping[str, str]) -> str:
+def takes(field: Node, links: Mapping[str, str]) -> str:
     """What a key takes, in words."""
     if "$ref" in field:
         return links[field["$ref"].rpartition("/")[2]]
@@ -343,10 +349,10 @@ def _takes(field: Node, links: Mapping[str, str]) -> str:
         return ", ".join(f"`{toml_value(value)}`" for value in field["enum"])
     for several in ("anyOf", "oneOf"):
         if several in field:
-            return " or ".join(dict.fromkeys(_takes(branch, links) for branch in field[several]))
+            return " or ".join(dict.fromkeys(takes(branch, links) for branch in field[several]))
     match field.get("type"):
         case "array":
-            return f"a list of: {_takes(field.get('items', {}), links)}{_bounds(field, 'Items')}"
+            return f"a list of: {takes(field.get('items', {}), links)}{_bounds(field, 'Items')}"
         case "string":
             return f"text like `{_plain(field['pattern'])}`" if _telling(field) else "text"
         case "integer":
@@ -357,7 +363,7 @@ def _takes(field: Node, links: Mapping[str, str]) -> str:
             return "`true`, `false`"
         case "object":
             inner = [*field.get("patternProperties", {}).values(), field.get("additionalProperties")]
-            values = [_takes(branch, links) for branch in inner if isinstance(branch, dict)]
+            values = [takes(branch, links) for branch in inner if isinstance(branch, dict)]
             return f"a table of names, each with {values[0]}" if values else "a table"
         case _:
             return "any value"

@@ -115,7 +115,8 @@ class RunReport:
 class StatusReport:
     """How far a run is, model by model, and what it has taken so far. `follows` says that scaffolds or judges
     will ask more as answers come, `judged` that there are judges, who are asked when every response is there;
-    `last` is when the last answer was stored (UTC)."""
+    `last` is when the last answer was stored (UTC). Before the first run (not `begun`) it has what the plan
+    says: `progress.total` is 0 where the items are not here, and `stamped` whether there is a lock."""
 
     stamp: str
     progress: Progress
@@ -125,6 +126,8 @@ class StatusReport:
     last: datetime | None
     follows: bool
     judged: bool
+    begun: bool = True
+    stamped: bool = True
 
     @property
     def seconds_left(self) -> float | None:
@@ -134,7 +137,12 @@ class StatusReport:
         return None if None in left else sum(seconds or 0 for seconds in left)
 
     def as_json(self) -> dict[str, Any]:
-        known = {"stamp": self.stamp, **asdict(self.progress), "complete": self.progress.complete}
+        known = {
+            "stamp": self.stamp,
+            **asdict(self.progress),
+            "complete": self.begun and self.progress.complete,
+        }
+        known |= {"begun": self.begun, "stamped": self.stamped}
         pace = [
             {**asdict(row), **_named(row.model, self.models), "left": row.left,
              "failed": dict(row.failed), "seconds_left": row.seconds_left}
@@ -258,6 +266,8 @@ def status(place: Place) -> StatusReport:
     """How far the run of the study is."""
     compiled = place.compiled()
     digest = stamp_of(compiled.study)
+    if not has_tables(place.store(compiled)):
+        return _before_the_run(compiled, digest, place)
     with Store.open(place.store(compiled)) as store:
         if compiled.lock is not None and digest not in store.stamps():
             require_current(compiled.lock, compiled.study, place.log)  # says how it departs, if it does
@@ -278,6 +288,18 @@ def status(place: Place) -> StatusReport:
             not progress.complete and progress.answered == progress.total,
             bool(compiled.spec.declared_judges),
         )
+
+
+def _before_the_run(compiled: Compiled, digest: str, place: Place) -> StatusReport:
+    """What a run would ask. Raises `StampError` where the lock is of another state of the spec."""
+    if compiled.lock is not None:
+        require_reconciled(compiled.lock, compiled.study, place.log)
+    counts = None if compiled.study.absent else Plan(compiled.study).counts()
+    calls, judged = 0 if counts is None else counts.unique, bool(compiled.spec.declared_judges)
+    return StatusReport(
+        digest, Progress(0, calls, 0), (), (), _names(compiled), None, False, judged,
+        begun=False, stamped=compiled.lock is not None,
+    )  # fmt: skip
 
 
 def _names(compiled: Compiled) -> dict[str, str]:

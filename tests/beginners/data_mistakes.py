@@ -186,7 +186,7 @@ REMARKED = {
         "`answer` is not read, and names another option than `id` in"),
     "cells that a program left empty": (
         as_csv([{**row, "d": "nan" if row["answer"] != "D" else row["d"]} for row in choices()]), (),
-        "rows have an option `nan` or `null`"),
+        "items have an option `nan` or `null`"),
     "rows twice, with two answers": (
         as_csv([*choices(), {**choices()[0], "answer": TWO_ANSWERS[0]["correct_answer"]}]), (),
         "1 item asks what an earlier item asks, 1 of them with another right answer"),

@@ -1,8 +1,10 @@
+# ruff: noqa: E501  # a mistake reads as one row
 """Mistakes that people make in their first studies, each with what gridc has to answer and the edit that its
 way out asks for. `STUDY` is a study of own items as a beginner writes it from the README."""
 
 import csv
 import io
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 Edit = tuple[str, str]
@@ -21,6 +23,14 @@ def sums(rows: int = 24, encode: str = "utf-8") -> bytes:
         note = "né" if encode != "utf-8" else "ne"
         writer.writerow([f"{note}: what is {number + 1} plus {number + 2}?", *options, place])
     return text.getvalue().encode(encode)
+
+
+def texts(spelled: Callable[[str], str]) -> bytes:
+    """The same questions with the text of the right option as `answer`, spelled otherwise."""
+    rows = list(csv.reader(io.StringIO(sums().decode())))
+    text = io.StringIO()
+    csv.writer(text).writerows([rows[0], *([*row[:5], spelled(row[1 + int(row[5])])] for row in rows[1:])])
+    return text.getvalue().encode()
 
 
 STUDY = """\
@@ -134,6 +144,12 @@ method = "loglikelihood"
 provenance = "mine"
 """
 LAST = 'provenance = "mine"\n'
+RANKING = """
+[[hypothesis]]
+id = "H1"
+kind = "ranking"
+order = ["one", "two"]
+"""
 EXCLUDE = """
 [[exclude]]
 when = { scoring = "rank", decoding = "warm" }
@@ -194,6 +210,65 @@ MISTAKES = (
           "leave `replicates` out", ""),
     Mistake("a file from a spreadsheet", (), "GC312", "sums.csv", "iconv -f WINDOWS-1252", (),
             {"sums.csv": sums(encode="cp1252")}, {"sums.csv": sums()}),
-    Mistake("answers that name nothing", (), "GC334", 'gold = "answer"', "correct the others",
+    one("an axis in the harness", '[[axis]]\nid = "template"', '[[harness.axis]]\nid = "template"', "GC101",
+        "[[harness.axis]]", "write `[[axis]]` here"),
+    Mistake("an axis in the harness, before another", (
+        ('[[axis]]\nid = "template"', '[[harness.axis]]\nid = "template"'), (LAST, LAST + WARM)),
+        "GC001", "[[harness.axis]]", "write `[[axis]]` here", (("harness.axis", "axis"),)),
+    added("an axis in the harness, behind another", LAST, WARM.replace("[axis", "[harness.axis"), "GC101",
+          "[[harness.axis]]", "write `[[axis]]` here", WARM),
+    added("hypotheses in one table", LAST, RANKING.replace("[[hypothesis]]", "[hypotheses]"), "GC101",
+          "[hypotheses]", "write `[[hypothesis]]` here", RANKING),
+    added("hypotheses in the plural", LAST, RANKING.replace("hypothesis", "hypotheses"), "GC101",
+          "[[hypotheses]]", "write `[[hypothesis]]` here", RANKING),
+    Mistake("a table twice", ((LAST, LAST + "\n[harness]\nshots = 0\n"),), "GC001", "[harness]",
+            "below line 30", (("\n[harness]\nshots = 0\n", ""), ("[harness]\n", "[harness]\nshots = 0\n"))),
+    one("one bracket of two", '[[model]]\nid = "one"', '[model]\nid = "one"', "GC001", "[model]", "`[[model]]`"),
+    one("one bracket of a level", '[[axis.level]]\nid = "detailed"', '[axis.level]\nid = "detailed"', "GC001",
+        "[axis.level]", "`[[axis.level]]`"),
+    one("a bracket that is not closed", '[[axis.level]]\nid = "detailed"', '[[axis.level]\nid = "detailed"',
+        "GC001", "[[axis.level]", "`[[axis.level]]`"),
+    added("a harness of a model", 'source = "builtin:pocket-llama"\n',
+          '\n[model.harness]\nsystem = "Be exact."\n', "GC101", "[model.harness]", "leave this header out",
+          'system = "Be exact."\n'),
+    added("a key twice", "max_tokens = 8\n", "max_tokens = 16\n", "GC001", "max_tokens = 16", "line 32", ""),
+    one("a comma behind the last key", 'option_order = "shuffled:42"\n\n[benchmark.loading.fields]',
+        'option_order = "shuffled:42"\nsample = { n = 24, seed = 1, }\n\n[benchmark.loading.fields]', "GC001",
+        "seed = 1, }", "`sample = { n = 24, seed = 1 }`",
+        'option_order = "shuffled:42"\nsample = { n = 24, seed = 1 }\n\n[benchmark.loading.fields]'),
+    one("a table in braces over lines", 'option_order = "shuffled:42"\n',
+        'option_order = "shuffled:42"\nsample = {\n  n = 24,\n  seed = 1,\n}\n', "GC001", "sample = {",
+        "`sample = { n = 24, seed = 1 }`", 'option_order = "shuffled:42"\nsample = { n = 24, seed = 1 }\n'),
+    one("a quote in quotes", '"My first study"', "'My sister's study'", "GC001", "sister",
+        '`title = "My sister\'s study"`', '"My sister\'s study"'),
+    one("a backslash in a path", '"path:sums.csv"', '"path:.\\sums.csv"', "GC001", "path:", '"path:./sums.csv"',
+        '"path:./sums.csv"'),
+    added("a decimal comma", "max_tokens = 8\n", "top_p = 0,9\n", "GC001", "top_p", "`top_p = 0.9`", "top_p = 0.9\n"),
+    added("a percent sign", "max_tokens = 8\n", "top_p = 90%\n", "GC001", "top_p", "`top_p = 0.9`", "top_p = 0.9\n"),
+    added("percent in quotes", "max_tokens = 8\n", 'top_p = "90 %"\n', "GC102", "top_p", "0.9", "top_p = 0.9\n"),
+    added("percent as a number", "max_tokens = 8\n", "top_p = 90\n", "GC104", "top_p", "90 % is 0.9", "top_p = 0.9\n"),
+    added("a whole number with a point", "max_tokens = 8\n", "replicates = 1.0\n", "GC102", "1.0", "write it as 1",
+          "replicates = 1\n"),
+    one("a date without quotes", 'id = "first"', "id = 2026-01-05", "GC102", "2026", '"2026-01-05"', 'id = "2026-01-05"'),
+    one("the version below a table", "gridcard = 1\n\n[study]\n", "[study]\ngridcard = 1\n", "GC101",
+        "gridcard = 1", "at the head of the file"),
+    added("an order as one text", LAST, RANKING.replace('["one", "two"]', '"one > two"'), "GC102", "one > two",
+          '["one", "two"]', RANKING),
+    added("a number for a table", LAST, "\n[analysis]\nthresholds = [0.5]\n", "GC102", "[0.5]",
+          '{ at = 0.5, declared = "ex_ante", source = ... }',
+          '\n[analysis]\nthresholds = [{ at = 0.5, declared = "ex_ante", source = "mine" }]\n'),
+    one("options under another name", 'options = ["a", "b", "c", "d"]',
+        'options = { values = ["it is 3", "it is 5"] }', "GC101", "values",
+        'write `constant = ["it is 3", "it is 5"]` here', 'options = ["a", "b", "c", "d"]'),
+    Mistake("names with spaces in the file", (), "GC333", '"a"', "take the spaces around the names out", (),
+            {"sums.csv": sums().replace(b"question,a,b", b"question, a, b")}, {"sums.csv": sums()}),
+    Mistake("answers in another case and with a stop", (), "GC334", 'gold = "answer"', "write 'it is 3' in row 2",
+            (), {"sums.csv": texts(lambda text: f"{text.upper()}.")}, {"sums.csv": texts(lambda text: text)}),
+    Mistake("one answer with a Cyrillic letter", (), "GC334", 'gold = "answer"',
+            "write 'it is 3' in row 2, as its options do, and correct the other 5 like it", (),
+            {"sums.csv": texts(lambda text: text.replace("s 3", "\u0455 3"))}, {"sums.csv": texts(lambda text: text)}),
+    Mistake("answers with letter and text", (), "GC334", 'gold = "answer"', "write the letter alone, 'A', in row 2",
+            (), {"sums.csv": texts(lambda text: f"A) {text}")}, {"sums.csv": sums()}),
+    Mistake("answers that name nothing", (), "GC334", 'gold = "answer"', "correct these 6 rows",
             (), {"sums.csv": sums().replace(b",0\r\n", b",X1\r\n")}, {"sums.csv": sums()}),
 )  # fmt: skip

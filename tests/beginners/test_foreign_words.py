@@ -567,6 +567,30 @@ MISTAKES = {
         'source = "served-2026-01-01"\n',
         base=SERVED.replace('"hf"', '"api"'),
     ),
+    "base_url without a scheme": Mistake(
+        KEY.replace("http://", ""),
+        AT_SERVER,
+        'source = "served-2026-01-01"\n',
+        base=SERVED.replace('"hf"', '"api"'),
+    ),
+    "base_url of this machine alone": Mistake(
+        'base_url = "127.0.0.1:8000"\n',
+        AT_SERVER,
+        'source = "served-2026-01-01"\n',
+        base=SERVED.replace('"hf"', '"api"'),
+    ),
+    "base_url of a machine alone, with a slash": Mistake(
+        'base_url = "http://127.0.0.1:8000/"\n',
+        AT_SERVER,
+        'source = "served-2026-01-01"\n',
+        base=SERVED.replace('"hf"', '"api"'),
+    ),
+    "base_url of a host without a scheme": Mistake(
+        'base_url = "llm.example.org/v1"\n',
+        {"models": [("one", "api", "served-2026-01-01", "https://llm.example.org/v1")]},
+        'source = "served-2026-01-01"\n',
+        base=SERVED.replace('"hf"', '"api"'),
+    ),
     "provider:model": Mistake(
         'source = "openai:chat:gpt-4o-2024-08-06"\n',
         meant(models=[("one", "api", "openai/gpt-4o-2024-08-06", None)]),

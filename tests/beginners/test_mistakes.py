@@ -3,6 +3,7 @@
 The scores are held against an oracle that knows nothing of gridc: it adds the numbers in the question.
 """
 
+import json
 import re
 from pathlib import Path
 
@@ -99,6 +100,100 @@ def test_a_misspelt_command_is_answered_with_the_nearest(typed: str, meant: str)
     code, output = cli(typed)
     assert code == 2 and f"did you mean `gridc {meant}`?" in output
     assert cli("nonsense")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "gold"),
+    [("yes", "no", {"0": "no", "1": "yes"}), ("True", "False", {"0": "False", "1": "True"})],
+)
+def test_0_and_1_beside_yes_and_no_are_read_as_everyone_does_or_as_the_spec_says(
+    first: str, second: str, gold: dict[str, str]
+) -> None:
+    text = STUDY.replace('["a", "b", "c", "d"]', '["x", "y"]')
+    rows = "".join(f"Is {number} odd?,{first},{second},{number % 2}\r\n" for number in range(24))
+    files = {"sums.csv": f"question,x,y,answer\r\n{rows}".encode()}
+    with pytest.raises(GridcError) as caught:
+        compiled(text, files)
+    (only,) = caught.value.diagnostics
+    assert only.code == "GC334" and only.help is not None and 'gold = "answer"' in (only.line or "")
+    mapped, places = only.help.split("; or, if places are meant, ")
+    (benchmark,) = compiled(text.replace('gold = "answer"', mapped), files).study.items.values()
+    assert {item.query: item.options[item.gold or 0] for item in benchmark.sampled} == {
+        f"Is {number} odd?": gold[str(number % 2)] for number in range(24)
+    }
+    stated = text.replace("[benchmark.loading.fields]", f"[benchmark]\n{places}\n[benchmark.loading.fields]")
+    stated = stated.replace("[benchmark]\n", "")
+    (benchmark,) = compiled(stated, files).study.items.values()
+    assert [item.gold for item in benchmark.sampled] == [number % 2 for number in range(24)]
+    other = {
+        "sums.csv": files["sums.csv"].replace(f"{first},{second}".encode(), f"{second},{first}".encode())
+    }
+    assert compiled(text, other).study.items["sums"].sampled[1].best == first
+
+
+SERVER = 'engine = "api"\nsource = "my-model-2026-01-01"\nbase_url = "{url}"\nkey_env = "MY_KEY"\n'
+
+
+@pytest.mark.parametrize(
+    ("url", "right"),
+    [
+        ("https://llm.example.org/v1/chat/completions", "https://llm.example.org/v1"),
+        ("https://llm.example.org/v1/completions", "https://llm.example.org/v1"),
+        ("https://llm.example.org/models", "https://llm.example.org"),
+        ("https://api.openai.com", "https://api.openai.com/v1"),
+        ("https://openrouter.ai", "https://openrouter.ai/api/v1"),
+    ],
+)
+def test_an_address_at_which_nothing_is_asked_is_answered_with_the_right_one(url: str, right: str) -> None:
+    at = 'engine = "hf"\nsource = "builtin:pocket-llama"\n'
+    Path("sums.csv").write_bytes(sums())
+    SPEC.write_text(STUDY.replace(at, SERVER.format(url=url)))
+    code, output = cli("validate")
+    assert code == 3 and "error[GC104]" in output
+    assert (written := re.search(r'write `(base_url = ".*")` here', output)) is not None
+    assert written[1] == f'base_url = "{right}"'
+    SPEC.write_text(STUDY.replace(at, SERVER.format(url=right)))
+    assert cli("validate")[0] == 0
+
+
+def test_status_before_the_first_run_says_what_there_is() -> None:
+    compiled(STUDY, {})
+    code, output = cli("status")
+    assert code == 0 and "nothing is run yet; " in output and "not stamped; `gridc stamp`" in output
+    planned = json.loads(
+        cli("plan", "--json")[1].partition("{")[1] + cli("plan", "--json")[1].partition("{")[2]
+    )
+    told = json.loads(cli("status", "--json")[1])
+    assert told["total"] == planned["counts"]["unique"] == 2 * 2 * 24
+    assert (told["begun"], told["stamped"], told["complete"]) == (False, False, False)
+    assert cli("stamp")[0] == 0
+    code, output = cli("status")
+    assert code == 0 and "stamped: " in output and "`gridc run` asks" in output
+    SPEC.write_text(STUDY.replace("max_tokens = 8", "max_tokens = 9"))
+    assert cli("status")[0] == 4  # what departs from the stamp is told as everywhere
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("replicates", "Independent answers per item"),
+        ("harness.max_tokens", "Longest answer, in tokens."),
+        ("`temperature`", "0 is greedy decoding."),
+        ("[[axis.level]]", "One value of an axis"),
+        ("f1", "a value of `kind` of [[statistic]]"),
+        ("ranking", "An order of models"),
+        ("gc101", "unknown key"),
+    ],
+)
+def test_explain_takes_a_word_of_a_spec(word: str, says: str) -> None:
+    code, output = cli("explain", word)
+    assert code == 0 and says in output
+
+
+def test_explain_of_a_misspelt_word_names_the_nearest() -> None:
+    code, output = cli("explain", "replicate")
+    assert code == 2 and "did you mean `gridc explain replicates`?" in output
+    assert "gridc docs reference" in cli("explain", "zzzzzz")[1]
 
 
 def test_explain_without_a_code_lists_them_all() -> None:

@@ -368,7 +368,7 @@ def test_notes_say_what_the_design_cannot_show(compiled: Make) -> None:
 
 def test_levels_that_draw_items_of_their_own_are_compared_on_those_in_common(tmp_path: Path) -> None:
     """The plan counts what the report compares; before, no level had items enough for the hypothesis."""
-    rows = [{"id": f"q{n}", "q": f"Question {n}?", "a": "yes", "b": "no", "gold": n % 2} for n in range(60)]
+    rows = [{"id": f"q{n}", "q": f"Question {n}?", "a": "no", "b": "yes", "gold": n % 2} for n in range(60)]
     fields = 'id = "id", query = "q", options = ["a", "b"], gold = "gold"'
     spec = studies.head("drawn", studies.pocket(one="qwen2", two="llama"))
     spec += 'harness = { prompt = "{{ question }}", method = "extract" }\n'

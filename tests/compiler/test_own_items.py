@@ -280,8 +280,8 @@ def test_a_question_over_several_lines_with_quotes_and_commas_stays_whole() -> N
 def test_an_option_that_is_empty_between_others_is_refused_and_one_at_the_end_is_not_there() -> None:
     table = rows(SUMS[:6], lambda one: min(one[2], 2))
     table[2]["d"] = ""
-    items, said, _ = read("mine.csv", as_csv(table), loading("index"))
-    assert len(items[2].options) == 3 and "1 with 3, 5 with 4" in said[-1]
+    asked = held(table, loading("index"))
+    assert len(asked.sampled[2].options) == 3 and "1 with 3, 5 with 4" in next(asked.oddities)
     table[3]["b"] = " "
     with pytest.raises(Malformed, match="row 5: `b`, option 2, is empty, and option C is not"):
         read("mine.csv", as_csv(table), loading("index"))
@@ -300,8 +300,29 @@ def test_twin_options_and_padding_are_said() -> None:
     table = rows(SUMS[:4], lambda one: one[2])
     table[1]["c"] = table[1]["d"] = " same "
     table[1]["answer"] = 0
-    said = "\n".join(read("mine.csv", as_csv(table), loading("index"))[1])
-    assert "1 row has an option twice" in said and "1 row has an option that begins" in said
+    said = "\n".join(held(table, loading("index")).oddities)
+    assert "1 item has an option twice" in said and "1 item has an option that begins" in said
+
+
+def test_remarks_count_the_rows_that_are_asked() -> None:
+    table = [{**row, "label": row["answer"], "answers": "x"} for row in rows(SUMS[:4], lambda one: one[2])]
+    table[1]["c"] = table[1]["d"] = " same "
+    table[1]["label"] = (table[1]["answer"] + 1) % 4
+    table[2]["label"] = (table[2]["answer"] + 1) % 4
+    table[1]["question"] = ""
+    told, file = loading("index", "leave_out"), File("mine.csv", as_csv(table))
+    assert "`label` is not read, and names another option than `answer` in 1 row" in (
+        complete_loading("rows", [file], told).said
+    )
+    asked = tuple(items_left(file, told))
+    assert len(asked) == 3 and not list(Items(asked, (), LoadedItems(asked, {})).oddities)
+
+
+def items_left(file: File, told: Loading) -> Sequence[Item]:
+    """The items of the rows that follow the format."""
+    with pytest.raises(Malformed) as caught:
+        load_items("rows", file, told)
+    return caught.value.items
 
 
 def held(table: list[dict[str, Any]], told: Loading, printed: tuple[str, ...] = ()) -> Items:

@@ -255,7 +255,7 @@ TRIED = (
         "column": Beside("other", mapped(gold=LETTERED)),
         "map": Beside({"0": "B", "1": "A", "2": "A"}, mapped(gold=LETTERED))}),
     Tried("OptionList", "asked", "benchmark.1.loading.fields.options", "asked", {
-        "constant": Beside(["no", "yes"], mapped(options={"constant": ["yes", "no"]}, gold="right"))}),
+        "constant": Beside(["red", "green"], mapped(options={"constant": ["green", "red"]}, gold="right"))}),
     Tried("SplitColumn", "asked", "benchmark.1.loading.fields.references", "asked", {
         "column": Beside("about", SPLIT), "split": Beside("has", SPLIT)}),
     Tried("Loading", "asked", "benchmark.0.loading", "asked", {"task": Beside("classify", {**PROMPTS,

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 import sys
 import tomllib
 import unicodedata
@@ -48,7 +47,7 @@ class Source:
 
     @cached_property
     def _lines(self) -> list[str]:
-        return _lines(self.text)
+        return lines_of(self.text)
 
     @property
     def keys(self) -> Mapping[KeyPath, Span]:
@@ -122,8 +121,8 @@ def _undecodable(error: UnicodeDecodeError, name: Path) -> Diagnostic:
         return Diagnostic(
             "GC002", "the file is not text, so it cannot be a spec", str(name), help="name a gridcard.toml"
         )
-    lines = _lines(error.object[: error.start].decode("utf-8"))
-    whole = _lines(error.object.decode("utf-8", "replace"))[len(lines) - 1]
+    lines = lines_of(error.object[: error.start].decode("utf-8"))
+    whole = lines_of(error.object.decode("utf-8", "replace"))[len(lines) - 1]
     span = Span(len(lines), len(lines[-1]) + 1)
     return Diagnostic("GC002", "this byte is not UTF-8", str(name), span, "save the file as UTF-8", whole)
 
@@ -163,7 +162,9 @@ def parse(text: str, path: Path) -> Source:
     except RecursionError:
         raise SpecError([Diagnostic("GC001", "tables are nested too deeply", str(path))]) from None
     except ValueError as error:
-        raise SpecError([_syntax_error(str(error), text, path)]) from None
+        from gridc.compiler.frontend.syntax import syntax_error  # only a text with a mistake needs it
+
+        raise SpecError([syntax_error(str(error), text, path)]) from None
     if diagnostics:
         raise SpecError(diagnostics)
     return source
@@ -204,78 +205,7 @@ def _unfit(source: Source) -> Iterator[Diagnostic]:
             yield source.diagnose("GC005", where, message, help, at_key=at_key)
 
 
-def _syntax_error(message: str, text: str, path: Path) -> Diagnostic:
-    place = re.search(r" \(at line (\d+), column (\d+)\)$", message)
-    if place:
-        message, span = message[: place.start()], Span(int(place[1]), int(place[2]))
-    else:
-        message = message.removesuffix(" (at end of document)")
-        span = _open_quote(message, text) or _end(text)
-    for pattern, replacement in _WORDS:
-        message = re.sub(pattern, replacement, message)
-    message = message[:1].lower() + message[1:]
-    line = _lines(text)[span.line - 1]
-    return Diagnostic("GC001", message, str(path), span, _syntax_help(message, line, span), line)
-
-
-def _end(text: str) -> Span:
-    """Where a document ends, but for line breaks."""
-    lines = _lines(text.rstrip("\r\n"))
-    return Span(len(lines), len(lines[-1]) + 1)
-
-
-def _open_quote(message: str, text: str) -> Span | None:
-    """Where the quote stands that nothing closes up to the document's end: it is the last of its kind."""
-    wanted = re.fullmatch(r"Expected (['\"])(['\"]+)\1", message)
-    at = text.rfind(wanted[2]) if wanted else -1
-    return Span(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if at >= 0 else None
-
-
-def _syntax_help(message: str, line: str, span: Span) -> str | None:
-    """The way out of what people write who know Python, JSON, YAML, or a word processor."""
-    here = line[span.column - 1 :]
-    if (straight := line.translate(_STRAIGHT)) != line:
-        return f"write `{straight.strip()}` here: quotes are straight in TOML"
-    if message == "invalid value" and (word := re.match(r"(true|false)\b", here, re.IGNORECASE)):
-        return f"write it in lower case: {word[0].lower()}"
-    if message == "invalid value" and re.match(
-        r"(none|null|nil|[-+]?(nan|inf(inity)?))\b", here, re.IGNORECASE
-    ):
-        return "leave the key out, and it has its default"
-    if message == "invalid value" and (number := re.match(r"([-+]?)(\.\d+)", here)):
-        return f"write the number as {number[1]}0{number[2]}"
-    if message == "invalid value" and (bare := re.match(r"[A-Za-z_][^\s,#\]}\"']*", here)):
-        return f'write a text between quotes: "{bare[0]}"'
-    if message == _NOT_CLOSED:
-        return 'close the text with the quote that opens it; one of several lines stands between """ and """'
-    if (comment := re.match(r"\s*//(.*)", line)) is not None:
-        return f"write `#{comment[1]}` here"
-    if (pair := re.match(r"\s*([\w.\-]+)\s*:\s*(.+)", line)) is not None:
-        return f"write `{pair[1]} = {pair[2]}` here"
-    if (spaced := re.match(r"\s*(\w+(?: \w+)+)\s*=\s*(.+)", line)) is not None:
-        return f"write `{spaced[1].replace(' ', '_')} = {spaced[2]}` here"
-    return None
-
-
-_STRAIGHT = str.maketrans({**dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′", "'")})
-"""Quotes of a word processor, and those of TOML."""
-
-
-_NOT_CLOSED = "the text is not closed before its line ends"
-
-
-_WORDS = (
-    (r"^Cannot overwrite a value$", "this key is written twice in its table"),
-    (r"^Duplicate inline table key '(.*)'$", r"`\1` is written twice in its table"),
-    (r"^Cannot declare \('(.*?)',?\) twice$", r"the table `\1` is declared twice"),
-    (r"^Cannot (?:redefine|mutate immutable) namespace \('(.*?)',?\)$", r"`\1` has its value already"),
-    (r"^Illegal character '\\n'$", _NOT_CLOSED),
-    (r"', '", "."),
-)
-"""tomllib's messages, where they speak of Python or of parsing, in the words of a TOML file."""
-
-
-def _lines(text: str) -> list[str]:
+def lines_of(text: str) -> list[str]:
     """Lines end at a line feed, which a carriage return may precede, and nowhere else."""
     return [line.removesuffix("\r") for line in text.split("\n")]
 
@@ -330,7 +260,7 @@ class _Index:
 
     def _table(self, node: "Node") -> None:
         header, *body = node.named_children
-        parts = list(_key_parts(header))
+        parts = list(key_parts(header))
         path: KeyPath = ()
         for part in parts[:-1]:
             path = (*path, part)
@@ -352,7 +282,7 @@ class _Index:
 
     def _pair(self, node: "Node", base: KeyPath) -> None:
         key, value = node.named_children[:2]
-        parts = list(_key_parts(key))
+        parts = list(key_parts(key))
         for length in range(1, len(parts)):
             self._keys.setdefault((*base, *parts[:length]), self._span(key))
             self._spans.setdefault((*base, *parts[:length]), self._span(key))
@@ -380,7 +310,7 @@ class _Index:
         return Span(row + 1, len(line[:start].decode("utf-8", "replace")) + 1, max(length, 1))
 
 
-def _key_parts(node: "Node") -> list[str]:
+def key_parts(node: "Node") -> list[str]:
     """The parts of a key. A dotted key nests to the left, however long it is."""
     parts = []
     while node.type == "dotted_key":

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -12,9 +13,10 @@ from pydantic import ValidationError as ModelError
 from gridc.compiler.frontend.foreign_words import key_meant, value_meant
 from gridc.compiler.frontend.source import Source
 from gridc.diagnostics.errors import Collector, Diagnostic, KeyPath
+from gridc.numbers import counted
 from gridc.schema.base import ID
 from gridc.schema.items import LOADER_KINDS, FieldValue, LoaderKind, OptionList, SplitColumn
-from gridc.schema.jsonschema import toml_value
+from gridc.schema.jsonschema import RANGE, toml_value
 from gridc.schema.models import ENGINES, EngineKind
 from gridc.schema.spec import Spec
 
@@ -61,7 +63,8 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
             path = _existing(model_error["loc"], source)
             if model_error["type"].startswith("int_"):  # to JSON Schema 1.0 is a whole number
                 message = f"{_name(path, source)} must be a whole number, written without a point"
-                collector.add(source.diagnose("GC102", path, message))
+                written = cast("float", _at(path, source.values))
+                collector.add(source.diagnose("GC102", path, message, f"write it as {written:.0f}"))
             else:
                 help = getattr(model_error.get("ctx", {}).get("error"), "help", None)
                 collector.add(
@@ -76,7 +79,8 @@ def _follows(finding: Diagnostic, unknown: Diagnostic) -> bool:
     [[axis.level]] after a misspelt [[axes]] makes a table of `axis`, not a list."""
     table, _, lacking = finding.message.partition(" lacks ")
     said = f"{lacking or table.partition(' ')[0]}".strip("`")
-    if finding.code not in ("GC102", "GC103") or (lacking and not unknown.message.endswith(f" in {table}")):
+    beside = unknown.message.endswith(f" in {table}") or (unknown.help or "").endswith(_HEAD)
+    if finding.code not in ("GC102", "GC103") or (lacking and not beside):
         return False
     return re.search(rf"`\[*{re.escape(said)}(?:\]*`| = )", unknown.help or "") is not None
 
@@ -97,6 +101,12 @@ def _existing(path: Iterable[str | int], source: Source) -> KeyPath:
             continue
         keys.append(part)
     return tuple(keys)
+
+
+def _at(path: KeyPath, values: Any) -> object:
+    for part in path:
+        values = values[part]
+    return values
 
 
 def did_you_mean(name: str, known: Iterable[str], others: Iterable[str] = ()) -> str:
@@ -133,7 +143,11 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             unknown = {name: value for name, value in table.items() if name not in known}
             for key in unknown:
                 message = f"unknown key `{key}` in {where}"
-                meant = _of_calls(whole) and key_meant(path, key, table[key], source.values, known)
+                meant = (
+                    _in_top_table(key, table[key], path, schema, whole)
+                    or _lacking(table[key], unknown, table, schema, whole)
+                    or (_of_calls(whole) and key_meant(path, key, table[key], source.values, known))
+                )
                 help = meant or _belongs(key, unknown, schema, whole) or did_you_mean(key, known)
                 yield source.diagnose("GC101", (*path, key), message, help, at_key=True)
         case "required":
@@ -196,9 +210,13 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
         case "enum":
             help = value_meant(path, error.instance, source.values) or did_you_mean(str(error.instance), rule)
             yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
-        case "maximum" | "minimum":
-            span = f"from {schema.get('minimum', '...')} to {schema.get('maximum', '...')}"
-            yield source.diagnose("GC104", path, f"{where}: {error.message}", _meaning(error) or span)
+        case "maximum" | "minimum" | "exclusiveMaximum" | "exclusiveMinimum":
+            ends = " ".join(f"{word} {schema[end]:,}" for end, word in RANGE.items() if end in schema)
+            share = error.validator == "maximum" and rule == 1 and cast("float", error.instance) <= 100
+            percent = f": {error.instance} % is {cast('float', error.instance) / 100:g}" if share else ""
+            number = f"write a number {ends}{percent}"
+            help = "; ".join(filter(None, ((_meaning(error) or "").rstrip("."), number)))
+            yield source.diagnose("GC104", path, f"{where}: {error.message}", help)
         case "maxProperties":
             several: Any = error.instance
             stated = ", ".join(f"`{name}`" for name in several)
@@ -209,7 +227,10 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
                 "GC104", path, f"{where} must be {rule!r}, not {error.instance!r}", _meaning(error)
             )
         case "minItems" | "minLength":
-            yield source.diagnose("GC104", path, f"{where} is empty or too short", _meaning(error))
+            items = error.validator == "minItems"
+            least = f"at least {counted(rule, 'entry', 'entries')}" if items and rule > 1 else ""
+            help = "; ".join(filter(None, ((_meaning(error) or "").rstrip("."), least)))
+            yield source.diagnose("GC104", path, f"{where} is empty or too short", help or None)
         case "pattern" if rule == ID:
             near = re.sub(r"[^A-Za-z0-9_.\-]+", "_", str(error.instance)).strip("_.-")
             allowed = "letters, digits, `_`, `.` and `-`, the first a letter or a digit"
@@ -293,9 +314,15 @@ def _retyped(value: object, schema: Mapping[str, Any], types: Iterable[str]) -> 
     """The value as the type that is wanted, where only quotes or brackets are missing or too many."""
     if isinstance(value, str) and not {"string", "array"} & set(types):
         stated = re.fullmatch(r"-?\d+(\.\d+)?|true|false", value)
+        percent = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", value)
+        if percent is not None and "number" in types:
+            return f"write a part of 1, without quotes: {float(percent[1]) / 100:g}"
         return f"write it without quotes: {value}" if stated else None
-    if "string" in types and isinstance(value, int | float):
-        return f'write it between quotes: "{json.dumps(value)}"'
+    if "string" in types and isinstance(value, int | float | date | time):
+        return f'write it between quotes: "{value if isinstance(value, date | time) else json.dumps(value)}"'
+    several = re.split(r"\s*(?:>|,|;|\n)\s*", value) if isinstance(value, str) else []
+    if "array" in types and len(several) > 1 and all(re.fullmatch(ID, each) for each in several):
+        return f"write a list: {json.dumps(several, ensure_ascii=False)}"
     one = {"string": str, "number": int | float}.get(schema.get("items", {}).get("type"))
     if "array" in types and one is not None and isinstance(value, one):
         return f"write a list: [{json.dumps(value, ensure_ascii=False)}]"
@@ -316,7 +343,8 @@ def _tabled(path: KeyPath, value: object, schema: Mapping[str, Any], whole: Any)
             iter(schema.get("patternProperties", {}).values()), {}
         )
         entries.append(f"{name} = {toml_value(value if _allows(inner, value, whole) else [value])}")
-    return f"write a table: {path[-1]} = {{ {', '.join(entries)} }}" if entries else None
+    key = f"{path[-1]} = " if isinstance(path[-1], str) else ""
+    return f"write a table: {key}{{ {', '.join(entries)} }}" if entries else None
 
 
 def _allows(schema: Any, value: object, whole: Any) -> bool:
@@ -353,6 +381,44 @@ def _belongs(key: str, unknown: Mapping[str, object], schema: Mapping[str, Any],
             return f"it is a key of kind {' or '.join(filter(None, [', '.join(takers[:-1]), takers[-1]]))}"
     headers = [f"[[{name}]]" if "items" in value else f"[{name}]" for name, value in tables.items()]
     return f"it is a key of {' or '.join(headers[:3])}" if headers else None
+
+
+def _in_top_table(
+    key: str, value: object, path: KeyPath, schema: Mapping[str, Any], whole: Any
+) -> str | None:
+    """What to write for a table of the top level that stands in another one or has nearly its name, and for
+    a key of the top level that stands below a header."""
+    from difflib import get_close_matches
+
+    top: Mapping[str, Any] = whole["properties"]
+    near = get_close_matches(key, top, n=1, cutoff=0.85)
+    name = key if key in top else None if path or not near else near[0]
+    if name is None:
+        return None
+    rows = isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+    if not _keys(top[name], whole):
+        stated = f"`{name} = {toml_value(value)}`"
+        return f"write {stated} {_HEAD}" if path else None
+    if not isinstance(value, dict) and not rows:
+        return None
+    if name == "harness" and path and isinstance(value, dict) and value.keys() <= schema["properties"].keys():
+        return "leave this header out: the keys below it belong to the table that stands above it"
+    return f"write `[[{name}]]` here" if "items" in top[name] else f"write `[{name}]` here"
+
+
+_HEAD = "at the head of the file, above its first [table]"
+
+
+def _lacking(
+    value: object, unknown: Mapping[str, object], table: Mapping[str, object], schema: Any, whole: Any
+) -> str | None:
+    """The key that a table lacks, where its one unknown key holds what that one takes."""
+    lacking = [name for name in schema.get("required", ()) if name not in table]
+    tables = not isinstance(value, list) or any(isinstance(row, dict) for row in value)
+    if len(unknown) != 1 or len(lacking) != 1 or tables:
+        return None
+    fits = _allows(schema["properties"][lacking[0]], value, whole)
+    return f"write `{lacking[0]} = {toml_value(value)}` here" if fits else None
 
 
 def _keys(schema: Any, whole: Any) -> set[str]:

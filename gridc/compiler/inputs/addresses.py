@@ -4,6 +4,7 @@ The address is always stated: by the spec (`base_url`), or for a provider by the
 take it from any of its own variables, OPENAI_API_BASE among them, and those of a `.env` file as well.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -96,6 +97,26 @@ def reach_of(model: AddressedModel) -> ServerAccess | None:
     name = model.source.partition("/")[0]
     provider = PROVIDERS.get(name)
     return None if provider is None else ServerAccess(provider.base, model.key_env or provider.variable, name)
+
+
+_REQUEST = re.compile(r"(/chat)?/completions$|/(responses|messages|embeddings|models)$")
+"""The end of an address at which something is asked."""
+
+
+def base_of(url: str) -> str:
+    """The address below which requests are made, of one that may be that of a request, or a provider's host
+    alone: `https://api.openai.com/v1` of `https://api.openai.com/v1/chat/completions`."""
+    address = urlsplit(url)
+    path = _REQUEST.sub("", address.path)
+    bases = {urlsplit(own.base).netloc: urlsplit(own.base).path for own in PROVIDERS.values()}
+    return urlunsplit(address._replace(path=path or bases.get(address.netloc, "")))
+
+
+def versioned(url: str) -> str | None:
+    """The address below which most servers answer, of one that names no version; None where it names one."""
+    address = urlsplit(url)
+    named = re.search(r"/v\d", address.path) is not None
+    return None if named else urlunsplit(address._replace(path=f"{address.path}/v1"))
 
 
 def origin_of(url: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -32,6 +32,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.options import arranged, own_letters
 from gridc.compiler.instrument.render import EXTRA, extra_columns, template_variables
 from gridc.diagnostics.errors import Collector, KeyPath
+from gridc.numbers import counted
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.items import UNIT_LEVELS, Sample, UnitLevel
 from gridc.schema.spec import Benchmark, Spec
@@ -191,6 +192,18 @@ class Items:
         )
 
     @property
+    def oddities(self) -> Iterator[str]:
+        """What a person should know of the items that are asked, because it is unusual."""
+        options = [item.options for item in self.sampled]
+        sizes = Counter(map(len, options))
+        if len(sizes) > 1:
+            listed = ", ".join(f"{items:,} with {count}" for count, items in sorted(sizes.items()))
+            yield f"the items have different numbers of options: {listed}"
+        for odd, what in _ODD_OPTIONS:
+            if count := sum(map(odd, options)):
+                yield f"{counted(count, 'item has', 'items have')} an option {what}"
+
+    @property
     def distinct(self) -> int:
         """How many questions are asked, where some are asked several times; 0 where none is."""
         return len(self.sampled) - len(self.copies) if self.copies else 0
@@ -259,6 +272,23 @@ class Items:
                 for order in self.orders
             },
         }
+
+
+UNFILLED = ("nan", "null", "<na>")
+"""What programs write for an empty cell."""
+
+_ODD_OPTIONS: tuple[tuple[Callable[[Sequence[str]], bool], str], ...] = (
+    (
+        lambda options: any(option != option.strip() for option in options),
+        "that begins or ends with white space, which is shown as it is",
+    ),
+    (
+        lambda options: any(option.strip().casefold() in UNFILLED for option in options),
+        "`nan` or `null`, as a program writes an empty cell: it is shown as an option",
+    ),
+    (lambda options: len(set(options)) < len(options), "twice"),
+)
+"""Options that are asked as they are, each with what is said of them."""
 
 
 def task_items(stored: StoredTask) -> LoadedItems:

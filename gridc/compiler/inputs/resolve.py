@@ -39,8 +39,9 @@ from gridc.numbers import asked_items, counted
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.effects import USER_TURNS
 from gridc.schema.inference import CriterionRule
+from gridc.schema.items import loader_kind
 from gridc.schema.recorded import RecordedRuns
-from gridc.schema.spec import Spec
+from gridc.schema.spec import Benchmark, Spec
 
 
 class Origin(NamedTuple):
@@ -222,6 +223,9 @@ class Study:
         """The malformed rows that a benchmark leaves out because the spec says so, with the reasons."""
         return {name: items.source.left_out for name, items in self.items.items() if items.source.left_out}
 
+    def _benchmark(self, name: str) -> Benchmark:
+        return next(benchmark for benchmark in self.spec.benchmark if benchmark.id == name)
+
     def notes(self) -> Iterator[str]:
         """What a person should know of the study and its inputs, in sentences: a comparison of one model, a
         criterion that cannot be met, how the benchmark files were read, and what is left out of them."""
@@ -235,13 +239,15 @@ class Study:
                 yield f'{model.id}: digest = "{identity.files_digest}" would tie the spec to these files'
         for name, here in self.items.items():
             yield from (f"{name}: {remark}" for remark in here.source.said)
+            if loader_kind(self._benchmark(name).loader).mapped:
+                yield from (f"{name}: {remark}" for remark in here.oddities)
             lettered = [item for item in here.sampled if own_letters(item) is not None]
             if lettered:
                 which = f"{counted(len(lettered), 'item')} are nothing but labels"
                 shown = ", ".join(lettered[0].options)
                 yield f"{name}: the options of {which} ({shown}); they keep their order, under no others"
             if len(here.sampled) < here.held:
-                drawn = next(benchmark.sample for benchmark in self.spec.benchmark if benchmark.id == name)
+                drawn = self._benchmark(name).sample
                 shown = asked_items(len(here.sampled), here.held, here.distinct)
                 yield f"{name}: {shown} are asked (sample: {drawn})"
             if here.distinct:

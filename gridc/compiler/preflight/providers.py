@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import cells
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.inputs.addresses import is_local
+from gridc.compiler.inputs.addresses import base_of, is_local
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
 from gridc.schema.effects import EFFORTS, Effort
 from gridc.schema.judging import MOST_TOKENS
@@ -46,10 +46,11 @@ FENCES = {
 
 def require_taken(spec: Spec, source: Source) -> dict[str, str]:
     """Raise `SpecError` with every parameter that a provider would drop, every ranking that it cannot make,
-    every batch that it does not take, and every key that would be sent unencrypted. Returns what could not be
+    every batch that it does not take, every key that would be sent unencrypted, and every address at which
+    nothing is asked. Returns what could not be
     checked here, by model, with the reason."""
     provided = [model for model in grid.asked_models(spec) if engine_kind(model[1].engine).provider]
-    diagnostics = [*_open_keys(provided, source), *_batches(spec, source)]
+    diagnostics = [*_bases(provided, source), *_open_keys(provided, source), *_batches(spec, source)]
     diagnostics += [*_rankings(spec, provided, source), *_switches(spec, provided, source)]
     through = [(path, model) for path, model in provided if model.base_url is None]
     unchecked: dict[str, str] = {}
@@ -310,6 +311,14 @@ def _unbatched(model: Model, ranks: bool) -> str | None:
     except Exception:  # a name with no provider at all, which is an error of its own
         return None
     return None if provider in BATCHED else f"gridc knows no batches of `{provider}`"
+
+
+def _bases(provided: Iterable[Placed], source: Source) -> Iterator[Diagnostic]:
+    for path, model in provided:
+        if model.base_url is not None and (base := base_of(model.base_url)) != model.base_url:
+            message = f"`base_url` of `{model.id}` is not the address below which requests are made"
+            help = f'write `base_url = "{base}"` here: `/chat/completions` and the like are added to it'
+            yield source.diagnose("GC104", (*path, "base_url"), message, help)
 
 
 def _open_keys(provided: Iterable[Placed], source: Source) -> Iterator[Diagnostic]:

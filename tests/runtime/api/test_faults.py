@@ -195,6 +195,21 @@ def test_what_no_attempt_can_mend_stops_at_once(
         assert "canary-9999" not in told
 
 
+def test_a_path_that_is_not_there_is_answered_with_the_address_that_names_a_version() -> None:
+    async def handler(asked: Asked) -> Reply:
+        return Reply.json({"detail": "Not Found"}, 404)
+
+    with serving(handler) as url:
+        bare = url.removesuffix("/v1")
+        with engine_at(bare) as asked, pytest.raises(UnavailableError, match="GC634") as caught:
+            asked.ask(make_calls(2))
+        assert f"asked below {bare}" in str(caught.value)
+        assert f'write `base_url = "{bare}/v1"`' in str(caught.value.diagnostics[0].help)
+        with engine_at(f"{bare}/v1") as asked, pytest.raises(UnavailableError, match="GC634") as caught:
+            asked.ask(make_calls(2))
+        assert "GET /models" in str(caught.value.diagnostics[0].help)
+
+
 def test_a_missing_key_is_told_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     with engine_at("http://127.0.0.1:9/v1", key_env="NO_SUCH_KEY") as asked:

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 from gridc.compiler.instrument.item import LETTERS
 from gridc.compiler.instrument.options import CarriedLabels
+from gridc.lookalikes import LATIN
 
 GoldRule = Literal["letter", "text", "index", "one_based", "marks", "row_label"]
 RULES: tuple[GoldRule, ...] = get_args(GoldRule)
@@ -144,6 +145,12 @@ def _by_text(value: Any, options: Sequence[str]) -> int:
     return found[0]
 
 
+def _looks(text: str) -> str:
+    """What a text looks like, whatever its case, its marks and the alphabet of its letters."""
+    letters = unicodedata.normalize("NFKD", text).casefold().translate(LATIN)
+    return "".join(re.findall(r"\w+", letters))
+
+
 def _fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
@@ -180,6 +187,20 @@ class Case:
             return place(self.value, self.options, rule, self.labels or (), self.carried)
         except ValueError:
             return None
+
+    @property
+    def nearly(self) -> str | None:
+        """What was most likely meant by a value that names no option: the letter that it begins with, as in
+        `B) iron`, or the one text that looks like it; None where nothing is near."""
+        written = str(self.value).strip()
+        labelled = re.fullmatch(r"[(\[]?([A-Za-z])[)\].:]+\s*(.+)", written)
+        if labelled and labelled[1].upper() in LETTERS[: len(self.options)]:
+            return labelled[1].upper()
+        if not written.isascii() and _LETTER.fullmatch(alike := _looks(written)):
+            return alike.upper()
+        texts = self.options if self.carried is None else self.carried.texts
+        near = [text for text in texts if _looks(text) == _looks(written)]
+        return near[0] if len(near) == 1 else None
 
     @property
     def texts(self) -> tuple[str, ...]:

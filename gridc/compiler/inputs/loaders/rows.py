@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
@@ -28,6 +28,7 @@ from gridc.compiler.inputs.loaders.parsing import (
     LOADERS,
     BadField,
     File,
+    Malformed,
     Misread,
     Records,
     Row,
@@ -67,12 +68,7 @@ def complete_loading(files: Sequence[File], loading: Loading) -> CompletedLoadin
     fields = _fields(loading)
     read = {file.name: records(file) for file in files}
     said = [line for each in read.values() for line in each.said]
-    said += [*_judged(read, fields), *_reversed(fields), *_unsplit(read, fields)]
-    said += [
-        f"`{rival.column}` is not read, and names another option than `{fields.gold}` in "
-        f"{counted(rival.differ, 'row')}"
-        for rival in rival_golds(read, fields)
-    ]
+    said += [*_judged(read, fields), *_reversed(fields)]
     _require_columns(read, fields)
     _require_choice(fields)
     if loading.malformed == "error":
@@ -86,19 +82,40 @@ def complete_loading(files: Sequence[File], loading: Loading) -> CompletedLoadin
     if survey.cases and not survey.complete:
         _require_one_way(read, fields, loading.labels == "remove")
     if not survey.cases:
-        return CompletedLoading(loading, found, (*said, *_oddities(read, fields)))
+        return CompletedLoading(loading, found, (*said, *_remarks(read, fields, loading)))
     if loading.gold is not None:
         said += _require_rule(survey, loading.gold, fields)  # type: ignore[arg-type]  # `Loading.check` has seen it
-        return CompletedLoading(loading, found, (*said, *_oddities(read, fields)))
+        return CompletedLoading(loading, found, (*said, *_remarks(read, fields, loading)))
     path = ("fields", next(key for key in INDEXED if getattr(fields, key) is not None))
     rule = _find_rule(survey, path, fields)
     _require_order(fields, rule)
+    _require_truth(survey, rule, fields)
     case = survey.cases[0]
     said.append(
         f"each option is named by {WORDS[rule]} ({rule}): {case.answered(rule)}{survey.spellings(rule)}"
     )
     completed = loading.model_copy(update={"gold": rule})
-    return CompletedLoading(completed, {**found, "gold": rule}, (*said, *_oddities(read, fields)))
+    return CompletedLoading(completed, {**found, "gold": rule}, (*said, *_remarks(read, fields, completed)))
+
+
+def _remarks(read: Mapping[str, Records], fields: Fields, loading: Loading) -> Iterator[str]:
+    """What a person should know of the rows that are read: those that are left out are not counted."""
+    if loading.malformed == "leave_out":
+        read = {name: replace(each, rows=tuple(_read(each, fields, loading))) for name, each in read.items()}
+    yield from _unsplit(read, fields)
+    for rival in rival_golds(read, fields):
+        rows = counted(rival.differ, "row")
+        yield f"`{rival.column}` is not read, and names another option than `{fields.gold}` in {rows}"
+
+
+def _read(each: Records, fields: Fields, loading: Loading) -> Iterator[tuple[int, Any]]:
+    """The rows that items are made of."""
+    for number, row in each.rows:
+        try:
+            items([(number, row)], lambda at, one: _item(str(at), one, fields, loading))
+        except Malformed:
+            continue  # `load` reports the row
+        yield number, row
 
 
 @LOADERS.add("rows")
@@ -126,8 +143,11 @@ def _require_columns(read: Mapping[str, Records], fields: Fields) -> None:
     for path, name in fields.columns.items():
         if name not in known and re.sub(r"\.\d+(?=\.|$)", "", name) not in known:
             near = get_close_matches(name, known, n=1, cutoff=0.6)
+            padded = next((column for column in known if column != column.strip() == name), None)
             shown = ", ".join(f"`{column}`" for column in known[:12])
             help = f"did you mean `{near[0]}`?" if near else f"the columns are {shown}"
+            if padded is not None:
+                help = f"its name is `{padded}` there: take the spaces around the names out of the first row"
             if _looks_like_data(known, read):
                 help += "; the first row is read as the names of the columns, and these look like data"
             strange = "" if name.isascii() else f": {spelled(name)}"
@@ -159,6 +179,37 @@ def _require_order(fields: Fields, rule: GoldRule) -> None:
         problem = f"`options` begins with `{columns[0]}`, so that {first} in the gold column would name it"
         help = f'options = [{listed}]; or, if `{columns[0]}` is meant, state loading.gold = "{rule}"'
         raise Misread("GC334", ("fields", "options"), problem, help)
+
+
+def _require_truth(survey: GoldSurvey, rule: GoldRule, fields: Fields) -> None:
+    """0 and 1 beside no and yes name them as everyone reads them, or the spec says that they are places."""
+    case = next((case for case in survey.cases if _contrary(case, case.under(rule))), None)
+    if rule != "index" or case is None:
+        return
+    words = {0: "", 1: ""} | {_truth(option) or 0: option for option in case.options}
+    problem = (
+        f"`{short(case.options[0])}` stands first, so that 0 in the gold column would name it, and 1 "
+        f"`{short(case.options[1])}`"
+    )
+    named = _called(fields.gold or fields.matching or fields.unknown or "")
+    pairs = ", ".join(
+        f'"{number}" = {json.dumps(word, ensure_ascii=False)}' for number, word in words.items()
+    )
+    meant = f'gold = {{ column = "{named}", map = {{ {pairs} }} }}'
+    help = f'{meant}; or, if places are meant, loading.gold = "index"'
+    raise Misread("GC334", ("fields", "gold"), problem, help)
+
+
+def _contrary(case: Case, named: int | None) -> bool:
+    """Whether 0 names yes, or 1 no, of options that are these two."""
+    truths = [_truth(option) for option in case.options]
+    return sorted(truths, key=str) == [0, 1] and named is not None and truths[named] != named
+
+
+def _truth(text: str) -> int | None:
+    """1 of yes and true, 0 of no and false; None of another text."""
+    word = text.strip().casefold()
+    return 1 if word in YES else 0 if word in NO else None
 
 
 def in_order(names: Sequence[str]) -> tuple[str, ...] | None:
@@ -416,7 +467,7 @@ def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) 
         odd = "" if case is None else f"; {case.row} has {spelled(case.value)}"
         share = f"{survey.reads(rule):,} of {len(survey.cases):,}"
         problem = f'"{rule}" reads {share} rows, and no other rule reads more{odd}'
-        raise Misread("GC334", path, problem, f'correct the others, or state loading.gold = "{rule}"')
+        raise Misread("GC334", path, problem, _corrected(survey, rule, case))
     raise _mixed(survey, path, fields)
 
 
@@ -430,6 +481,10 @@ def _mixed(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> M
         problem = f"`{fields.gold.constant}` is none of the {len(survey.cases[0].options)} options"
         return Misread("GC334", path, problem, 'gold = { constant = "A" } names the first option')
     problem = f"the rows do not name options in one way: {survey.forms()}"
+    unnamed = next((case for case in survey.cases if all(case.under(rule) is None for rule in WORDS)), None)
+    if unnamed is not None and (meant := _meant(unnamed)) is not None:
+        problem = f"{unnamed.row} has {spelled(short(str(unnamed.value)))}, which names none of its options"
+        return Misread("GC334", path, problem, f"{meant}, and every other row in the same way")
     help = "write every row in the same way: letters, or numbers, or texts"
     if isinstance(fields.options, tuple) and len(fields.options) == 1 and fields.option_labels is None:
         stem, dot, _ = fields.options[0].rpartition(".")
@@ -445,6 +500,31 @@ def _mixed(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> M
         text = "with the letter of an option, or its text, for each word"
         help = f'gold = {{ column = "{fields.gold}", map = {{ {pairs} }} }}, {text}; or {help}'
     return Misread("GC334", path, problem, help)
+
+
+def _corrected(survey: GoldSurvey, rule: GoldRule, unread: Case | None) -> str:
+    """How the rows that a rule does not read come to be read, or to be left out."""
+    count = len(survey.cases) - survey.reads(rule)
+    meant = None if unread is None else _meant(unread)
+    others = {1: "", 2: ", and correct the other one like it"}
+    correct = f"{meant}{others.get(count, f', and correct the other {count - 1:,} like it')}"
+    if meant is None:
+        correct = "correct this row" if count == 1 else f"correct these {count:,} rows"
+    them = "it" if count == 1 else "them"
+    leave = f'loading.gold = "{rule}" with loading.malformed = "leave_out" leaves {them} out'
+    return f"{correct}; or {leave}"
+
+
+def _meant(case: Case) -> str | None:
+    """What to write into the gold column of a row; None where that is not known."""
+    near = case.nearly
+    return (
+        None
+        if near is None
+        else f"write {near!r} in {case.row}, as its options do"
+        if len(near) > 1
+        else (f"write the letter alone, {near!r}, in {case.row}")
+    )
 
 
 def _choices(survey: GoldSurvey, rules: Sequence[GoldRule]) -> str:
@@ -514,37 +594,6 @@ def _judged(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
             f"`{column}` may say what a model once responded, and not what its prompt asks for: an item "
             "earns a point when a model does as that response did"
         )
-
-
-UNFILLED = ("nan", "null", "<na>")
-"""What programs write for an empty cell."""
-
-
-def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
-    """What is right to ask, and unusual enough that a person should know it."""
-    padded = twins = unfilled = 0
-    sizes: Counter[int] = Counter()
-    for each in read.values():
-        for _, row in each.rows:
-            try:
-                options = _options(row, fields)
-            except (AttributeError, KeyError, TypeError, ValueError):
-                continue  # `load` reports the row
-            padded += any(option != option.strip() for option in options)
-            twins += len(set(options)) < len(options)
-            unfilled += any(option.strip().casefold() in UNFILLED for option in options)
-            sizes[len(options)] += 1
-    if len(sizes) > 1:
-        listed = ", ".join(f"{rows:,} with {count}" for count, rows in sorted(sizes.items()))
-        yield f"the rows have different numbers of options: {listed}"
-    if padded:
-        have = counted(padded, "row has", "rows have")
-        yield f"{have} an option that begins or ends with white space, which is shown as it is"
-    if unfilled:
-        have = counted(unfilled, "row has", "rows have")
-        yield f"{have} an option `nan` or `null`, as a program writes an empty cell: it is shown as an option"
-    if twins:
-        yield f"{counted(twins, 'row has', 'rows have')} an option twice"
 
 
 def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:

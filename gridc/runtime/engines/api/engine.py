@@ -410,7 +410,7 @@ class ApiEngine:
         return Session(
             self._name, self._identity.digest, self.pace, self._limits, self._journal,
             self._settings.attempts, self._settings.timeout_s, clean, purpose, self._worked,
-            say=self._terms.say,
+            say=self._terms.say, base=self._identity.base_url,
         )  # fmt: skip
 
     def _running(self) -> asyncio.AbstractEventLoop:

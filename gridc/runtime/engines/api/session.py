@@ -26,6 +26,7 @@ from itertools import count, islice
 from typing import Any, TypeVar
 from uuid import uuid4
 
+from gridc.compiler.inputs.addresses import versioned
 from gridc.diagnostics.errors import BudgetError, Diagnostic, UnavailableError
 from gridc.runtime.engines.api.attempts import Attempt, CallCost, Journal, Limits, Purpose
 from gridc.runtime.engines.api.wire import RequestError
@@ -183,6 +184,8 @@ class Session:
     worked: bool = False
     witnesses: Callable[[], Iterable[Pursuit]] = tuple
     say: Callable[[str], None] = lambda sentence: None
+    base: str | None = None
+    """The address that the spec states; None of a provider's own."""
     _told_until: float = 0.0
     _waits_until: float = 0.0
     _waited: float = 0.0
@@ -471,6 +474,9 @@ class Session:
         status = "" if error.http is None else f" (HTTP {error.http})"
         message = f"`{self.name}`: {error.rule.what}{status}: {error.message}"
         help = _WAYS.get(error.kind, None if error.rule.code else _WAIT)
+        if error.kind == "no_model" and error.http == 404 and self.base and (base := versioned(self.base)):
+            message += f"; it was asked below {self.base}"
+            help = f'write `base_url = "{base}"`; if that answers the same, check `source`'
         return UnavailableError([Diagnostic(error.rule.code or "GC635", message, help=help)])
 
     async def _abandon(self) -> None:
@@ -489,7 +495,7 @@ _WAYS = {
     "out where the model is asked: `gridc deviations --write` records the change",
     "key": "check the key in the model's `key_env`, or the provider's usual variable",
     "quota": "the provider's account needs money or a higher limit",
-    "no_model": "check `source` and `base_url`; an OpenAI-compatible base URL usually ends in /v1",
+    "no_model": "check `source`: GET /models below `base_url` lists what the server has",
     "unreachable": "check `base_url`, and that the server runs",
     "tls": "SSL_CERT_FILE names the certificates that are trusted",
     "elsewhere": "state the server as `base_url`, if it is the one that you mean",

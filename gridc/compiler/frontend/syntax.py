@@ -1,0 +1,346 @@
+"""What to write in place of a text that is no TOML: at the place of the mistake, in the words of a TOML file.
+
+A line that is offered in place of another has been read by `tomllib` first, so that whoever writes it comes
+past this mistake.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gridc.compiler.frontend.source import key_parts, lines_of, syntax_tree
+from gridc.diagnostics.errors import Diagnostic, Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def syntax_error(message: str, text: str, path: Path) -> Diagnostic:
+    """What is wrong with a text of which `tomllib` says `message`, where, and the way out."""
+    place = re.search(r" \(at line (\d+), column (\d+)\)$", message)
+    if place:
+        message, span = message[: place.start()], Span(int(place[1]), int(place[2]))
+    else:
+        message = message.removesuffix(" (at end of document)")
+        span = _open_quote(message, text) or _end(text)
+    for pattern, replacement in _WORDS:
+        message = re.sub(pattern, replacement, message)
+    message = message[:1].lower() + message[1:]
+    lines = lines_of(text)
+    if message.startswith(_STATED_AGAIN):
+        found = _stated_twice(text, span)
+        if found is not None:
+            return Diagnostic("GC001", found.problem, str(path), found.span, found.help,
+                              lines[found.span.line - 1])  # fmt: skip
+    help = _help(message, text, span)
+    return Diagnostic("GC001", message, str(path), span, help, lines[span.line - 1])
+
+
+def _end(text: str) -> Span:
+    """Where a document ends, but for line breaks."""
+    lines = lines_of(text.rstrip("\r\n"))
+    return Span(len(lines), len(lines[-1]) + 1)
+
+
+def _open_quote(message: str, text: str) -> Span | None:
+    """Where the quote stands that nothing closes up to the document's end: it is the last of its kind."""
+    wanted = re.fullmatch(r"Expected (['\"])(['\"]+)\1", message)
+    at = text.rfind(wanted[2]) if wanted else -1
+    return Span(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if at >= 0 else None
+
+
+_NOT_CLOSED = "the text is not closed before its line ends"
+_TWICE = "this key is written twice in its table"
+_DECLARED = "the table "
+_STATED = "its value is stated already: "
+_STATED_AGAIN = (_TWICE, _DECLARED, _STATED)
+
+_WORDS = (
+    (r"^Cannot overwrite a value$", _TWICE),
+    (r"^Duplicate inline table key '(.*)'$", r"`\1` is written twice in its table"),
+    (r"^Cannot declare \('(.*?)',?\) twice$", rf"{_DECLARED}`\1` is declared twice"),
+    (r"^Cannot (?:redefine|mutate immutable) namespace \('(.*?)',?\)$", rf"{_STATED}`\1`"),
+    (r"^Illegal character '\\n'$", _NOT_CLOSED),
+    (r"', '", "."),
+)
+"""tomllib's messages, where they speak of Python or of parsing, in the words of a TOML file."""
+
+
+# What is said twice
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A header (`brackets` is 1 or 2) or a key with its value (0): its name, the header that it stands below
+    (its number; None: the top), and where it is."""
+
+    brackets: int
+    parts: tuple[str, ...]
+    below: int | None
+    span: Span
+    last: int
+    """The line on which it ends."""
+
+    @property
+    def line(self) -> int:
+        return self.span.line
+
+    def __str__(self) -> str:
+        name = ".".join(self.parts)
+        return f"{'[' * self.brackets}{name}{']' * self.brackets}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Twice:
+    problem: str
+    span: Span
+    help: str
+
+
+def _statements(text: str) -> list[_Statement]:
+    found: list[_Statement] = []
+
+    def add(brackets: int, node: "Node", below: int | None, last: int) -> None:
+        row, column = node.start_point
+        length = max(node.end_point[1] - column, 1)
+        span = Span(row + 1, column + 1, length)
+        found.append(_Statement(brackets, tuple(key_parts(node)), below, span, last))
+
+    for node in syntax_tree(text).named_children:
+        if node.type == "pair":
+            add(0, node.named_children[0], None, node.end_point[0] + 1)
+        elif node.type in ("table", "table_array_element"):
+            header, *pairs = node.named_children
+            below = len(found)
+            add(1 if node.type == "table" else 2, header, None, header.start_point[0] + 1)
+            for pair in pairs:
+                if pair.type == "pair":
+                    add(0, pair.named_children[0], below, pair.end_point[0] + 1)
+    return found
+
+
+def _stated_twice(text: str, span: Span) -> _Twice | None:
+    """What stands twice, with the first of the two; None where the tree does not show it."""
+    stated = _statements(text)
+    here = next((each for each in reversed(stated) if each.line <= span.line <= each.last), None)
+    if here is None:
+        return None
+    before = stated[: stated.index(here)]
+    if not here.brackets:
+        return _key_twice(here, before)
+    return _table_twice(here, before)
+
+
+def _key_twice(here: _Statement, before: Sequence[_Statement]) -> _Twice | None:
+    beside = [each for each in before if not each.brackets and each.below == here.below]
+    for each in beside:
+        shared = min(len(each.parts), len(here.parts))
+        if each.parts[:shared] == here.parts[:shared]:
+            problem = f"`{each}` is written in this table already, on line {each.line}"
+            if each.parts == here.parts:
+                return _Twice(problem, here.span, f"leave out this line, or line {each.line}")
+            return _Twice(problem, here.span, f"write `{here}` into the braces of line {each.line}")
+    return None
+
+
+def _table_twice(here: _Statement, before: Sequence[_Statement]) -> _Twice | None:
+    headers = [each for each in before if each.brackets]
+    listed = _is_list(here.parts)
+    name = ".".join(here.parts)
+    for each in headers:
+        if each.parts != here.parts:
+            continue
+        if each.brackets == here.brackets == 1 and not listed:
+            problem = f"the table `{here}` is declared twice, first on line {each.line}"
+            help = f"move its keys up, below line {each.line}, and leave this header out"
+            return _Twice(problem, here.span, help)
+        if here.brackets == 2 and listed is False:
+            problem = f"the table `{each}` stands on line {each.line}, and there is one"
+            help = f"move the keys up, below line {each.line}, and leave this header out"
+            return _Twice(problem, here.span, help)
+        single = each if each.brackets == 1 else here
+        problem = f"`{single}` is one table, and there are several of `{name}`"
+        also = f", and on line {here.line}" if single is each and here.brackets == 1 else ""
+        return _Twice(problem, single.span, f"write `[[{name}]]` here{also}")
+    if here.brackets == 2:
+        # `[[axis.level]]` has made a table of `axis`: the `[[axis]]` that it belongs to is missing, or
+        # stands there under another name.
+        inner = next((each for each in headers if each.parts[: len(here.parts)] == here.parts), None)
+        if inner is not None:
+            above = [each for each in headers if each.line < inner.line and each.parts[-1] == here.parts[-1]]
+            if above:
+                problem = f"`{above[-1]}` is no `{here}`, to which `{inner}` on line {inner.line} belongs"
+                return _Twice(problem, above[-1].span, f"write `{here}` here")
+            problem = f"no `{here}` stands above `{inner}`, which is part of one"
+            return _Twice(problem, inner.span, f"write `{here}` with its keys above this line")
+    for each in before:
+        full = (*(before[each.below].parts if each.below is not None else ()), *each.parts)
+        if not each.brackets and full == here.parts[: len(full)]:
+            problem = f"`{'.'.join(full)}` has its value already, on line {each.line}"
+            help = f"write these keys into the braces of line {each.line}, and leave this header out"
+            return _Twice(problem, here.span, help)
+        if not each.brackets and full[: len(here.parts)] == here.parts:
+            problem = f"`{name}` has a key already, on line {each.line}"
+            as_there = ".".join((*each.parts[:-1], "KEY"))
+            help = f"write these keys there, each as `{as_there}`, and leave this header out"
+            return _Twice(problem, here.span, help)
+    return None
+
+
+def _is_list(parts: Sequence[str]) -> bool | None:
+    """Whether a spec has several tables of this name; None for a name that the language does not have."""
+    schema = _schema()
+    here: Any = schema
+    listed = None
+    for part in parts:
+        here = here.get("properties", {}).get(part)
+        if here is None:
+            return None
+        listed = "items" in here
+        here = here.get("items", here)
+        if "$ref" in here:
+            here = schema["$defs"][here["$ref"].rpartition("/")[2]]
+    return listed
+
+
+@cache
+def _schema() -> Any:
+    from gridc.schema import jsonschema as published
+
+    return published.of_models("gridcard")
+
+
+# What to write
+
+
+def _help(message: str, text: str, span: Span) -> str | None:
+    """The way out of what people write who know Python, JSON, YAML, or a word processor."""
+    line = lines_of(text)[span.line - 1]
+    here = line[span.column - 1 :]
+    if message == "invalid value":
+        if word := re.match(r"(true|false)\b", here, re.IGNORECASE):
+            return f"write it in lower case: {word[0].lower()}"
+        if re.match(r"(none|null|nil|[-+]?(nan|inf(inity)?))\b", here, re.IGNORECASE):
+            return "leave the key out, and it has its default"
+        if number := re.match(r"([-+]?)(\.\d+)", here):
+            return f"write the number as {number[1]}0{number[2]}"
+    if message == _NOT_CLOSED:
+        return 'close the text with the quote that opens it; one of several lines stands between """ and """'
+    for candidate in () if _is_toml(line) else _rewritten(line):
+        if _is_toml(candidate):
+            return f"write `{candidate.strip()}` here"
+    straight = line.translate(_STRAIGHT)
+    if straight != line:
+        return f"write `{straight.strip()}` here: quotes are straight in TOML"
+    if message == "invalid value" and (bare := re.match(r"[A-Za-z_][^\s,#\]}\"']*", here)):
+        return f'write a text between quotes: "{bare[0]}"'
+    if (comment := re.match(r"\s*//(.*)", line)) is not None:
+        return f"write `#{comment[1]}` here"
+    if message in ("unclosed inline table", "invalid initial character for a key part"):
+        joined = _on_one_line(lines_of(text), span.line - 1)
+        if joined is not None:
+            return f"a table in braces stands on one line: write `{joined}`"
+    if (several := _one_by_one(line)) is not None:
+        return f"write each key on a line of its own: {' and '.join(f'`{each}`' for each in several)}"
+    if line.lstrip().startswith("{") and span.line == 1:
+        return "this is JSON, and a spec is TOML: `gridc init` writes a first one"
+    return next((help for beginning, help in _WAYS if message.startswith(beginning)), None)
+
+
+_WAYS = (
+    ("unclosed array", "close the list with `]`, with a comma between two values"),
+    ("unclosed inline table", "close the table with `}` on the same line, with a comma between two keys"),
+    ("invalid value", "write a value behind `=`, a text between quotes; or leave the key out"),
+    (_TWICE, "leave one of the two out"),
+    ("expected newline", "a line has one key and its value; `#` begins a comment"),
+    ("unterminated string", "close the text with the quotes that open it"),
+    ("invalid statement", 'a line is `key = value`, a header like `[harness]`, or begins with "#"'),
+    ("expected '='", 'a line is `key = value`, a header like `[harness]`, or begins with "#"'),
+)
+"""The way out by the beginning of a message, where no line can be offered."""
+
+_STRAIGHT = str.maketrans({**dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′", "'")})
+"""Quotes of a word processor, and those of TOML."""
+
+_KEY = r"(\s*(?:[\w\-]+\s*\.\s*)*[\w\-]+\s*)"
+_COMMENT = r"(\s*(?:#.*)?)"
+
+
+def _rewritten(line: str) -> Iterator[str]:
+    """Lines that may be meant, the likeliest first. Whoever asks takes the first that is TOML."""
+    straight = line.translate(_STRAIGHT)
+    if straight == line:  # of a line with a word processor's quotes these come first
+        for pattern, replacement in _REWRITTEN:
+            if (found := re.fullmatch(pattern, line)) is not None:
+                yield found.expand(replacement)
+    if (percent := re.fullmatch(rf"{_KEY}=\s*(\d+(?:\.\d+)?)\s*%{_COMMENT}", line)) is not None:
+        yield f"{percent[1]}= {json.dumps(float(percent[2]) / 100)}{percent[3]}"
+    if (number := re.fullmatch(rf"{_KEY}=\s*0+([1-9]\d*){_COMMENT}", line)) is not None:
+        yield f"{number[1]}= {number[2]}{number[3]}"
+    if (quoted := re.fullmatch(rf"{_KEY}=\s*(['\"])(.*)\2{_COMMENT}", line)) is not None:
+        held = quoted[3]
+        if quoted[2] == '"' and "\\" in held and re.match(r"(path|data|models|[A-Za-z]):", held):
+            slashes = re.sub(r"\\+", "/", held)
+            yield f'{quoted[1]}= "{slashes}"{quoted[4]}'
+        if "'" not in held:
+            yield f"{quoted[1]}= '{held}'{quoted[4]}"
+        yield f"{quoted[1]}= {json.dumps(held, ensure_ascii=False)}{quoted[4]}"
+    yield re.sub(r",(\s*\})", r"\1", line)
+    yield re.sub(r"([{,]\s*)[\"']?([\w\-]+)[\"']?\s*:\s*", r"\1\2 = ", line)
+    yield re.sub(r"(\"[^\"]*\")\s+(?=\")", r"\1, ", line)
+
+
+_REWRITTEN = (
+    (rf"{_KEY}:\s+(.+)", r"\1 = \2"),  # YAML
+    (r"(\w+):\s*", r"[\1]"),
+    (rf"{_KEY}(?:[+:]=|==)(.+)", r"\1=\2"),
+    (r"(\s*\w+) (\w+)(\s*=.+)", r"\1_\2\3"),  # spaces in a key
+    (r"(\s*\w+) (\w+) (\w+)(\s*=.+)", r"\1_\2_\3\4"),
+    (r"\s*([\w.\-]+)\s+([\d\"'\[{].*)", r"\1 = \2"),
+    (rf"{_KEY}=\s*(\d+),(\d{{3}}){_COMMENT}", r"\1= \2\3\4"),  # 1,000
+    (rf"{_KEY}=\s*(\d+),(\d+){_COMMENT}", r"\1= \2.\3\4"),  # 0,3
+    (rf"{_KEY}=\s*(\d+) (\d{{3}}){_COMMENT}", r"\1= \2\3\4"),
+    (rf"{_KEY}=\s*([\d.]+) ?(?:s|seconds|tokens|items|usd|USD){_COMMENT}", r"\1= \2\3"),
+    (rf"{_KEY}=\s*[fFrRbBuU]{{1,2}}(['\"].*)", r"\1= \2"),
+    (rf"{_KEY}=\s*(\d+)\.{_COMMENT}", r"\1= \2.0\3"),
+    (rf"{_KEY}=\s*\((.*)\){_COMMENT}", r"\1= [\2]\3"),
+    (rf"{_KEY}=\s*(\d+-\d+-\d+){_COMMENT}", r'\1= "\2"\3'),
+    (rf"(.*\S)\s*[;,]{_COMMENT}", r"\1\2"),
+    (rf"\s*\[([\w.\-]+){_COMMENT}", r"[\1]\2"),
+    (rf"\s*\[+([\w.\-]+)\]*{_COMMENT}", r"[[\1]]\2"),
+    (r"\s*//(.*)", r"#\1"),
+)  # fmt: skip
+"""What a whole line may be, and what it is in TOML."""
+
+
+def _is_toml(line: str) -> bool:
+    try:
+        return bool(tomllib.loads(line)) or line.lstrip().startswith("#")
+    except (ValueError, RecursionError):
+        return False
+
+
+def _on_one_line(lines: Sequence[str], at: int) -> str | None:
+    """The statement that holds a line, in one line; None where that gives none."""
+    first = next((row for row in range(at, -1, -1) if re.match(rf"{_KEY}=", lines[row])), None)
+    if first is None:
+        return None
+    parts: list[str] = []
+    for row in range(first, min(first + 60, len(lines))):
+        parts.append(lines[row].strip())
+        joined = re.sub(r",\s*\}", " }", " ".join(parts))
+        if _is_toml(joined):
+            return joined
+    return None
+
+
+def _one_by_one(line: str) -> list[str] | None:
+    """The statements of a line that has several; None where it has not."""
+    found = re.split(r"[,;]?\s+(?=[\w\-]+\s*=\s)", line.strip())
+    several = [each.rstrip(",;") for each in found]
+    return several if len(several) > 1 and all(map(_is_toml, several)) else None

@@ -147,7 +147,7 @@ EFFORTS: tuple[Effort, ...] = get_args(Effort)
 """How much a reasoning model thinks, by the names that litellm knows (`REASONING_EFFORT`, November 2026). No
 model takes all of them."""
 # From 2: Python takes 1 for true, so that a budget of one token and "thinks" would be one setting.
-ThoughtBudget = Annotated[int, Field(ge=2, le=10**9, strict=True)]
+ThoughtBudget = Annotated[int, Field(ge=2)]
 Thinking = bool | Effort | ThoughtBudget
 """Whether a model thinks, or how much: an effort, or the most tokens of its thought."""
 ENUMERATOR = r"^([(\[<]?[Aa1Ii][)\]>.:]{0,2}|[*•–-])$"

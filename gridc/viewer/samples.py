@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from gridc.compiler.instrument.thoughts import ResponseEnd, response_end
 from gridc.compiler.lowering.calls import ANSWER
 from gridc.viewer.lists import loaded, state
 from gridc.viewer.store import Moment, StoredCell, absent
@@ -51,7 +52,7 @@ class CallView:
     dropped: int
     answered: bool
     text: str | None
-    finish: str | None
+    ended: ResponseEnd | None
     error: str | None
     candidates: tuple[CandidateLikelihood, ...]
     prompt: str
@@ -182,7 +183,8 @@ def _view(
     messages, chat_template, dropped = _messages(content, sent)
     document = loaded(answer) if answer is not None else None
     given: Mapping[str, Any] = document if isinstance(document, dict) else {}
-    failed = given.get("error")
+    failed, text = given.get("error"), _text(given.get("text"))
+    counts = loaded(usage) if usage is not None else None
     return CallView(
         id=call,
         steps=steps,
@@ -192,8 +194,8 @@ def _view(
         chat_template=chat_template,
         dropped=dropped,
         answered=answer is not None,
-        text=_text(given.get("text")),
-        finish=_text(given.get("finish")),
+        text=text,
+        ended=None if text is None else response_end(given, counts if isinstance(counts, dict) else {}),
         error=None if failed is None else json.dumps(failed, ensure_ascii=False),
         candidates=tuple(_candidates(request, given, choice, evidence, decides)),
         prompt=prompt,

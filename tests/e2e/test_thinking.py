@@ -93,6 +93,17 @@ def test_an_answer_that_the_budget_cut_in_its_thought_is_cut_off_and_not_unreada
         ("", "true", "leave `thinking` out for this model"),
         ("{{ reasoning_effort }}", "true", 'thinking = "low", "medium" or "high": it has `reasoning_effort`'),
         ("{{ thinking }}", '"low"', "thinking = true or false: it has `thinking`"),
+        ("{{ thinking }}", "2", "thinking = true or false: it has `thinking`"),
+        (
+            "{{ thinking_budget }}",
+            '"high"',
+            "a number of tokens such as thinking = 1024: it has `thinking_budget`",
+        ),
+        (
+            "{{ thinking }}{{ reasoning_effort }}",
+            "2",
+            'false: it has `thinking`, or thinking = "low", "medium"',
+        ),
     ],
 )
 def test_a_template_without_the_switch_is_an_error_before_any_answer(

@@ -51,6 +51,28 @@ def test_a_chat_template_gets_its_arguments(folder: Path) -> None:
     assert engine(folder, enable_thinking=True).prompts.as_text(CHAT).startswith("think ")
 
 
+@pytest.mark.parametrize(
+    ("name", "thinking", "said"),
+    [
+        ("thinking_budget", 512, "512"),
+        ("reasoning_effort", "xhigh", "xhigh"),
+        ("enable_thinking", False, "False"),
+        ("thinking", True, "True"),
+    ],
+)
+def test_a_chat_template_is_told_of_thinking_by_the_name_that_it_has(
+    folder: Path, name: str, thinking: Any, said: str
+) -> None:
+    (folder / "chat_template.jinja").write_text(f"{{{{ {name} }}}} {{{{ messages[0]['content'] }}}}")
+    prompts = engine(folder).prompts
+    assert prompts.as_text(replace(CHAT, thinking=thinking)) == f"{said} Who sang?"
+    others: tuple[Any, ...] = (512, "low", True)
+    for other in others:
+        if type(other) is not type(thinking):
+            with pytest.raises(HazardError, match="GC540"):
+                prompts.as_text(replace(CHAT, thinking=other))
+
+
 def test_a_date_that_is_given_is_no_date_of_the_day(folder: Path) -> None:
     today = "{% if date_string is not defined %}{% set date_string = strftime_now('%d') %}{% endif %}"
     (folder / "chat_template.jinja").write_text(today + "{{ date_string }}")

@@ -59,8 +59,12 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
     )
     collector.raise_if_any()
     if isinstance(refused, ModelError):
-        for model_error in (refusal for refusal in refused.errors() if refusal["type"] not in _SEEN):
+        errors = [refusal for refusal in refused.errors() if refusal["type"] not in _SEEN]
+        pointed = {_existing(each["loc"], source) for each in errors if each["type"].startswith("int_")}
+        for model_error in errors:
             path = _existing(model_error["loc"], source)
+            if path in pointed and not model_error["type"].startswith("int_"):
+                continue  # what else a value could be that is a number
             if model_error["type"].startswith("int_"):  # to JSON Schema 1.0 is a whole number
                 message = f"{_name(path, source)} must be a whole number, written without a point"
                 written = cast("float", _at(path, source.values))

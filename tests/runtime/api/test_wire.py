@@ -188,6 +188,41 @@ def test_a_thought_apart_from_the_answer_is_counted_and_is_no_answer(
     assert (reply.text, reply.end, reply.thought) == ("", end, 10)
 
 
+@pytest.mark.parametrize(
+    ("counted", "thought", "known"),
+    [
+        ({"completion_tokens_details": {"reasoning_tokens": 3}}, "Well.", 3),
+        ({"completion_tokens_details": {"reasoning_tokens": 0}}, "", 0),
+        ({"completion_tokens_details": {"reasoning_tokens": 0}}, "Well.", None),
+        ({"completion_tokens_details": None, "reasoning_tokens": 3}, "Well.", 3),
+        ({"completion_tokens_details": None, "reasoning_tokens": 0}, "Well.", None),
+        ({"completion_tokens_details": None}, "Well.", None),
+    ],
+)
+def test_tokens_of_a_thought_are_those_that_the_server_counts(
+    counted: dict[str, Any], thought: str, known: int | None
+) -> None:
+    said = response(message={"reasoning_content": thought}, usage={**USAGE, **counted})
+    assert wire.read(said, chat=True).usage.get("reasoning_tokens") == known
+
+
+@pytest.mark.parametrize(
+    ("usage", "known"),
+    [
+        ({"input_tokens": 3, "output_tokens": 9}, None),
+        ({"output_tokens": 9, "output_tokens_details": {"thinking_tokens": 3}}, 3),
+        ({"completion_tokens_details": {"reasoning_tokens": 3}}, 3),
+    ],
+)
+def test_what_a_library_counts_of_a_thought_is_not_what_its_provider_does(
+    usage: dict[str, Any], known: int | None
+) -> None:
+    original = {"stop_reason": "end_turn", "usage": usage}
+    assert wire.read(response(), chat=True, original=original).usage.get("reasoning_tokens") == known
+    gemini = {"candidates": [{"finishReason": "STOP"}], "usageMetadata": {"thoughtsTokenCount": 3}}
+    assert wire.read(response(), chat=True, original=gemini).usage["reasoning_tokens"] == 3
+
+
 def test_providers_with_a_form_of_their_own() -> None:
     budget, off = replace(CHAT, thinking=512), replace(CHAT, thinking=False)
     said = wire.asked_parameters("0" * 64, budget, {}, None, "openrouter/qwen/qwen3-32b")

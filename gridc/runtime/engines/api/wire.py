@@ -364,8 +364,10 @@ def read(
     if calls:
         content = json.dumps({"content": content, "calls": called}, ensure_ascii=False)
     usage, problems = counted_tokens(document.get("usage"))
-    if original is not None and not _counts_thought(original):
-        # litellm counts the thought that Anthropic shows, which is a summary, where Anthropic counts none.
+    # litellm counts the thought that Anthropic shows, which is a summary, where Anthropic counts none. Some
+    # servers, as SGLang 0.5.9, have a zero for what they do not count.
+    made_up = original is not None and not _counts_thought(original)
+    if made_up or (thought and usage.get("reasoning_tokens") == 0):
         usage.pop("reasoning_tokens", None)
     if len(choices) != 1:
         problems = (*problems, f"{len(choices)} answers came for one that was asked")
@@ -432,6 +434,8 @@ _COUNTS = {
     "cached_tokens": ("prompt_tokens_details", "cached_tokens"),
     "reasoning_tokens": ("completion_tokens_details", "reasoning_tokens"),
 }
+BESIDE = {"reasoning_tokens"}
+"""What SGLang has in the usage block itself."""
 
 
 def counted_tokens(usage: Any) -> tuple[dict[str, int], tuple[str, ...]]:
@@ -444,6 +448,8 @@ def counted_tokens(usage: Any) -> tuple[dict[str, int], tuple[str, ...]]:
         value: Any = usage
         for key in path:
             value = value.get(key) if isinstance(value, Mapping) else None
+        if value is None and name in BESIDE:
+            value = usage.get(name)
         if type(value) is int and 0 <= value <= MOST_COUNT:
             counts[name] = value
         elif value is not None:

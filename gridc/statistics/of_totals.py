@@ -15,9 +15,10 @@ limit.
 The jackknife with Student's t, BCa and the bootstrap-t were searched beside it (docs/sizes.md). A gate on how
 many units carry the value makes each of them worse: what passes it is what luck made large. So there is none.
 
-There is no interval of fewer than 20 units, where the function has no slope or bends sharply (leaving a unit
-out moves it otherwise than the slope says), or where it depends on a column in which no unit has anything. No
-unit is assumed to have more in a column than the largest that was seen.
+There is no interval of fewer than 20 units, where the function jumps or bends sharply at the totals (steps of
+another size find other slopes), or where it depends on a column in which no unit has anything. No unit is
+assumed to have more in a column than the largest that was seen: a unit that is far larger than the others has
+to have been seen in each of the columns it could be in.
 """
 
 from collections.abc import Callable
@@ -33,10 +34,10 @@ from gridc.statistics.strata import UNDETERMINED
 from gridc.statistics.unit_intervals import UnitEstimate, carriers, share_limit
 
 METHOD = "Gaffke's limits of the units' influences, and the value of the totals weighted to reach them"
-STEP = 1e-4
-"""Of a slope, as a share of a total."""
-SHARP = 0.25
-"""The most of the squares of influences that the slope may leave unsaid."""
+STEP, COARSE = 1e-4, 1e-2
+"""Of a slope, as a share of a total; and of others, which are much the same where a function is smooth."""
+SHARP = 0.1
+"""The most by which these differ, of the squares of influences."""
 TURNS, MOVED = 6, 1e-3
 """How often a slope is taken anew, and the share of the value by which the last one moves it."""
 STEEPEST = 1e6
@@ -46,7 +47,7 @@ FAINT = 1e-9
 
 FEW = f"fewer than {FLOOR:g} units, and the limits of a function of totals need them"
 UNMOVED = "no unit moves the value"
-NOT_SMOOTH = "the function has no slope here: leaving a unit out moves it by jumps, or to no number"
+NOT_SMOOTH = "the function has no slope here: it jumps, bends sharply, or is not a number nearby"
 UNSEEN = "the value depends on a total in which no unit has anything"
 BEYOND = "the function is not a number at a limit"
 
@@ -98,14 +99,20 @@ def _withheld(function: OfTotals, totals: Floats, value: float, slope: Floats) -
     empty = sums == 0
     if empty.any() and not (function(sums + np.eye(len(sums))[empty]) == value).all():
         return UNSEEN
-    left_out = value - function(sums - totals)
-    if not np.isfinite(left_out).all():
-        return NOT_SMOOTH
-    told = totals @ slope
-    if float(np.abs(np.append(told, left_out)).max()) <= FAINT * max(abs(value), FAINT):
-        return UNMOVED
-    unsaid, own = ((left_out - told) ** 2).sum(), ((told - told.mean()) ** 2).sum()
-    return NOT_SMOOTH if unsaid > SHARP * own else ""
+    # Forwards and backwards, because both sides of a sharp bend may make up for each other.
+    steps = COARSE * np.abs(sums)
+    apart = totals - sums / len(totals)
+    told = apart @ slope
+    for way in (1, -1):
+        moved = function(sums + way * np.diag(steps)) - value
+        coarse = apart @ np.divide(moved, way * steps, out=np.zeros(len(sums)), where=steps > 0)
+        if not np.isfinite(coarse).all():
+            return NOT_SMOOTH
+        if float(np.abs(np.append(told, coarse)).max()) <= FAINT * max(abs(value), FAINT):
+            return UNMOVED
+        if ((coarse - told) ** 2).sum() > SHARP * (told**2).sum():
+            return NOT_SMOOTH
+    return ""
 
 
 def _limit(

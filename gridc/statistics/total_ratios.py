@@ -8,7 +8,8 @@ has limits of its own, as a mean of the rows: one that is 0 or a fixed number in
 foretold from the logarithms. The ratio is moved to them one after the other, on the log scale, and the moves
 add up by squares with the correlation of the units' influences, or the largest that is possible where few
 units carry a total (`strata`). So of few successes the upper limit lies far away, and is never near because
-nothing varied. With one success of a hundred rows that cost alike it is forty times the value.
+nothing varied. With one success of a hundred rows that cost alike it is forty times the value. Where totals
+go together they cancel out, so the limits are no nearer than Student's t of the logarithm.
 
 Nobody can know what a failure costs that was never seen: where fewer than about ten units fail, or succeed,
 it is assumed that those not seen cost what the others do.
@@ -18,7 +19,7 @@ A ratio of two such ratios, of models or levels on the same units, has the four 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp
+from math import exp, log, sqrt
 
 import numpy as np
 
@@ -28,9 +29,14 @@ from gridc.statistics.clustered_logit import effective_number
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.reproducibility import digits
 from gridc.statistics.strata import UNDETERMINED, PartShare, of_parts, part
-from gridc.statistics.unit_intervals import UnitEstimate, share, unit_totals
+from gridc.statistics.unit_intervals import UnitEstimate, carriers, share, unit_totals
 
-METHOD = "limits of each total over the rows, combined by the squares of how far each moves the logarithm"
+METHOD = (
+    "limits of each total, combined by the squares of how far each moves the logarithm; or Student's t of it "
+    "over units, the farther"
+)
+MOST = 300.0
+"""Of the logarithm of a limit over the value: no number is infinite."""
 NO_SUCCESS = "no success"
 NOTHING = "the first total is 0"
 NO_COST = "a total that is compared is 0"
@@ -112,8 +118,23 @@ def _of_totals(unit: Whole, totals: Sequence[_RowTotal], level: float) -> UnitEs
     )
     if logarithm.interval is None:
         return replace(found, no_interval="a limit of one of the totals is 0")
-    low, high = logarithm.interval
+    # What totals have in common cancels out, and with it the room that their own limits leave.
+    half, middle = _by_units(unit, totals, level), log(float(np.prod(means**ways)))
+    low, high = min(logarithm.interval[0], middle - half), max(logarithm.interval[1], middle + half)
     return replace(logarithm, value=value, interval=(digits(exp(low)), digits(exp(high))), method=METHOD)
+
+
+def _by_units(unit: Whole, totals: Sequence[_RowTotal], level: float) -> float:
+    """Student's t times the error of the logarithm over units (the infinitesimal jackknife), of as many as
+    carry it."""
+    from scipy.special import stdtrit
+
+    sums = unit_totals(unit, np.column_stack([each.values for each in totals]))
+    influences = (sums / sums.sum(axis=0)) @ np.array([each.way for each in totals])
+    units = len(sums)
+    error = sqrt(units / (units - 1) * float((influences**2).sum()))
+    freedom = max(carriers(influences), 2.0) - 1
+    return min(float(stdtrit(freedom, (1 + level) / 2)) * error, MOST)
 
 
 def _part(unit: Whole, total: _RowTotal, level: float) -> PartShare | str:

@@ -46,7 +46,7 @@ def normal(random: np.random.Generator, of: Whole, units: int, together: float) 
 
 def costs(world: World, hardness: Floats, luck: Floats) -> tuple[Floats, Flags]:
     """What rows cost, and whether they succeed."""
-    won = luck < expit(logit(world["success"]) - world["spread"] * hardness)
+    won: Flags = luck < expit(logit(world["success"]) - world["spread"] * hardness)
     return np.exp(world["skew"] * hardness) * np.where(won, 1.0, world["dearer"]), won
 
 
@@ -69,7 +69,7 @@ def cost(rare: bool) -> Game:
         spent, won = costs(
             world, normal(random, of, units, world["together"]), alike(random, of, units, world["inside"])
         )
-        return missed(ratio(of, spent, won.astype(float)), cost_per_success(world))
+        return missed(ratio(of, spent, np.where(won, 1.0, 0.0)), cost_per_success(world))
 
     words = f"the interval of a cost per success misses{UNSEEN if rare else ''}"
     return Game(words, COSTS, play, INTERVAL, (RARE_FAILURES,))
@@ -91,7 +91,7 @@ def times_as_much() -> Game:
             own_luck = np.where(same, luck, alike(random, of, units, world["inside"]))
             own_spent, own_won = costs(own, own_hard, own_luck)
             spent.append(times * own_spent)
-            won.append(own_won.astype(float))
+            won.append(np.where(own_won, 1.0, 0.0))
             truth.append(times * cost_per_success(own))
         other = np.repeat([False, True], len(of))
         found = ratio_gap(np.tile(of, 2), other, np.concatenate(spent), np.concatenate(won))
@@ -110,7 +110,7 @@ def weighted_recall(rare: bool) -> Game:
         heavy = alike(random, of, units, world["whole"]) < share_of
         weight = np.where(heavy, world["weight"], 1.0)
         chance = np.where(heavy, world["of_heavy"], world["of_light"])
-        found = (alike(random, of, units, world["inside"]) < chance) * weight
+        found = np.where(alike(random, of, units, world["inside"]) < chance, weight, 0.0)
         weights = share_of * world["weight"], 1 - share_of
         truth = (weights[0] * world["of_heavy"] + weights[1] * world["of_light"]) / sum(weights)
         return missed(ratio(of, found, weight, part_of=True), truth)
@@ -168,10 +168,11 @@ def consistency(world: World, random: np.random.Generator) -> bool | None:
 
 
 CLASSES: Mapping[str, Range] = {
-    **UNITS, "positive": SHARE, "whole": FLAG, "found": Range(0.02, 0.98), "cleared": Range(0.02, 0.98),
+    **UNITS, "pareto": Range(0, 0.5, plain=0.5), "giant": Range(0, 0), "positive": SHARE, "whole": FLAG,
+    "found": Range(0.02, 0.98), "cleared": Range(0.02, 0.98),
 }  # fmt: skip
 """The share of positive items, of which ten units or more are expected as of the others; whether all items of
-a unit are of one class, and how often either class is right."""
+a unit are of one class, and how often either class is right. Units are of about one size."""
 
 
 def f_beta(sums: Floats) -> Floats:

@@ -105,6 +105,8 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str] | tuple[str, Measure, str,
         ("formula", "in its unit", "a formula of totals that the spec states"),
         ("gap", "in its unit", "largest value less the smallest over the levels of an axis"),
         ("consistency", "share", "items with the same outcome under every level of an axis"),
+        ("pass_at", "share", "chance that of k answers to an item one counts or more, mean over items"),
+        ("pass_all", "share", "chance that k answers to an item all count, mean over items"),
     ),
     "statistics.md#hypotheses-about-effects": (
         ("rate", "share", "rate of the outcome under a level"),

@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from gridc.schema.statistics import StatisticKind
+from gridc.schema.statistics import NAMED_ATTEMPTS, StatisticKind
 
 SEVERAL = ("model", "benchmark", "outcome", "statistic", "judge")
 """Tables that may have a list of ids: one table for each, which share the other keys."""
 ITS_ID = "{id}"
 """In a text of such a table: the id."""
 KIND_BY_ID = ("statistic", get_args(StatisticKind))
-"""A table that says its kind by its id, where the id is one of these names."""
+"""A table that says its kind by its id, where the id is one of these names or says `k` too."""
 OF_AXIS = ("tier", "provenance")
 """Keys of an axis that its levels have where they state none."""
 
@@ -63,7 +63,7 @@ def _take_kind_from_id(tables: dict[str, Any]) -> None:
     if "kind" in table["required"]:
         table["required"].remove("kind")
         table["properties"]["kind"]["description"] += " Default: the `id`."
-        known = {"enum": list(kinds)}
+        known = {"anyOf": [{"enum": list(kinds)}, {"pattern": NAMED_ATTEMPTS, "type": "string"}]}
         table["if"] = {"not": {"required": ["kind"]}}
         table["then"] = {"properties": {"id": {"anyOf": [known, {"items": known, "type": "array"}]}}}
 

@@ -1,5 +1,6 @@
 """Statistics: numbers over many responses beside their scores, such as F1, a win rate or cost per success."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
@@ -12,10 +13,13 @@ StatisticKind = Literal[
     "precision", "recall", "specificity", "f1", "matthews", "auroc", "brier", "calibration_error",
     "macro_mean", "win_rate", "spread_within", "spread_between", "strength", "chrf", "bleu",
     "mean", "ratio", "formula", "gap", "consistency",
+    "pass_at", "pass_all",
 ]  # fmt: skip
 
 CLASSIFIES = ("precision", "recall", "specificity", "f1", "matthews")
 """Of a table of responses that are positive or not on items that are positive or not."""
+ATTEMPTS = ("pass_at", "pass_all")
+"""Of `k` of an item's answers. An id such as `pass_at_3` says kind and `k`."""
 KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(CLASSIFIES, (("positive",), ("predicted",))),
     "auroc": (("positive", "predicted"), ()),
@@ -31,9 +35,10 @@ KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "formula": (("formula",), ()),
     "gap": (("of", "over"), ()),
     "consistency": (("over",), ("outcome",)),
+    **dict.fromkeys(ATTEMPTS, (("k",), ("outcome",))),
 }
 """Of each kind the keys that it needs and the others that it reads, beside those of every statistic."""
-OWN = ("positive", "predicted", "confidence", "outcome", "bins", "by", "above", "below", "formula", "of")
+OWN = ("positive", "predicted", "confidence", "outcome", "bins", "by", "above", "below", "formula", "of", "k")
 READ = ("predicted", "confidence", "outcome", "above", "below")
 """Keys that name an outcome."""
 MEASURES = ("mean", "ratio", "formula", "gap")
@@ -43,6 +48,15 @@ COMPARABLE = (*CLASSIFIES, "auroc", "brier", "macro_mean", "mean", "ratio", "for
 ANSWER = "answer"
 """What consistency can be of beside outcomes: what responses were read to, whatever they earn."""
 BINS = 10
+NAMED_ATTEMPTS = rf"^({'|'.join(ATTEMPTS)})_([1-9][0-9]{{0,3}})$"
+
+
+def kind_of_id(name: str) -> dict[str, str | int]:
+    """What an id says of a statistic that does not say its kind: the kind, and of attempts the `k`."""
+    if name in KEYS:
+        return {"kind": name}
+    attempts = re.match(NAMED_ATTEMPTS, name)
+    return {} if attempts is None else {"kind": attempts[1], "k": int(attempts[2])}
 
 
 class Statistic(Table):
@@ -64,8 +78,9 @@ class Statistic(Table):
             "cost of an answer; ratio: one total over another, such as cost over score; formula: of totals; "
             "gap: the largest value less the smallest over the levels of an axis; consistency: the share of "
             "items with one outcome under all of them; "
-            "chrf, bleu: of all texts against their references (sacrebleu). An `id` that is one of these "
-            "names says it, too."
+            "chrf, bleu: of all texts against their references (sacrebleu); pass_at, pass_all: the chance "
+            "that of `k` answers to an item one is right or more, or every one, mean over items. An `id` "
+            "that is one of these names says it, too, as does `pass_at_3`, with k = 3."
         ),
     ]
     benchmark: Annotated[
@@ -121,6 +136,16 @@ class Statistic(Table):
             examples=["score", "f1"],
         ),
     ] = None
+    k: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=1000,
+            description="Of pass_at and pass_all: of how many answers, of the `replicates` of an item: with "
+            "c of n that count, 1 - C(n - c, k) / C(n, k) (Chen et al. 2021) and C(c, k) / C(n, k) (Yao et "
+            "al. 2024), unbiased for k new answers.",
+        ),
+    ] = None
     bins: Annotated[
         int | None,
         Field(ge=2, le=100, description="Of calibration_error: how many bins of equal width. Default: 10."),
@@ -158,6 +183,16 @@ class Statistic(Table):
         for key in OWN:
             if getattr(self, key) is not None and key not in (*needed, *others):
                 raise Contradiction(f"`{self.kind}` does not read `{key}`", f"leave `{key}` out")
+        return self
+
+    @model_validator(mode="after")
+    def _k_of_its_name(self) -> Self:
+        named = kind_of_id(self.id) if self.kind in ATTEMPTS else {}
+        if named and (named["kind"], named.get("k", self.k)) != (self.kind, self.k):
+            raise Contradiction(
+                f"`{self.id}` is called after another kind or `k` than it has",
+                f'id = "{self.kind}_{self.k}", or a name that says neither',
+            )
         return self
 
     @property
@@ -198,6 +233,7 @@ WAYS_OUT: Mapping[str, str] = {
     "positive": 'positive = { label = "unsafe" }, a tag of the items: tags = ["label"] in loading.fields',
     "predicted": "predicted = the id of an [[outcome]] that is a number from 0 to 1",
     "confidence": "confidence = the id of an [[outcome]] that is a number from 0 to 1",
+    "k": "k = 3, or fewer than an item has answers; an id such as `pass_at_3` says it, too",
     "over": 'over = ["AXIS"], an axis of the spec',
     "outcome": 'outcome = "tokens", or another outcome by its name',
     "above": 'above = "cost", the outcome whose total is divided',

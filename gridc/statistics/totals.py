@@ -8,6 +8,7 @@ are those of `strata`, of the parts that each statistic has.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import comb
 
 import numpy as np
 
@@ -190,6 +191,31 @@ def spread_between(unit: Whole, item: Whole, values: Floats, level: float = LEVE
     moved = (items.means - mean) ** 2 * n / (n - 1) - items.variances / items.replicates
     least = -1 / (4 * (float(items.replicates.min()) - 1))
     return _deviation(items, moved, least, max(mean, 1 - mean) ** 2 * n / (n - 1), level)
+
+
+def attempts(
+    unit: Whole, item: Whole, right: Floats, k: int, every: bool, level: float = LEVEL
+) -> UnitEstimate:
+    """The chance that of `k` answers to an item one is right or more, or `every` one, mean over items, of
+    answers that are right (1) or not (0), (N,). By item the unbiased estimate of n answers of which c are
+    right: 1 - C(n - c, k) / C(n, k) (Chen et al. 2021, eq. 1), C(c, k) / C(n, k) (Yao et al. 2024, sec. 5).
+    Undefined of other numbers, and where an item has fewer than `k` answers."""
+    _, first, place, counts = np.unique(item, return_index=True, return_inverse=True, return_counts=True)
+    if not len(first):
+        return UNDETERMINED
+    if not np.isin(right, (0.0, 1.0)).all():
+        return replace(UNDETERMINED, no_interval=PARTS)
+    if counts.min() < k:
+        return replace(UNDETERMINED, no_interval=f"some item has fewer than {k} answers")
+    correct = np.bincount(place, right).astype(np.int64)
+    shares = [
+        1 - comb(n - c, k) / comb(n, k) if not every else comb(c, k) / comb(n, k)
+        for n, c in zip(counts.tolist(), correct.tolist(), strict=True)
+    ]
+    return share(unit[first], np.ones(len(first)), np.array(shares), level).estimate()
+
+
+PARTS = "answers earn parts of a point, and only 1 and 0 are counted"
 
 
 def _deviation(

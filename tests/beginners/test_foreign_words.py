@@ -904,6 +904,8 @@ OTHER_VALUES: Mapping[str, Mapping[Any, str | None]] = {
         "BLEU": '`kind = "bleu"`',
         "chrF++": '`kind = "chrf"`',
         "macro": '`kind = "macro_mean"`',
+        "pass@10": 'write `kind = "pass_at"` and `k = 10` here',
+        "pass^3": 'write `kind = "pass_all"` and `k = 3` here',
     },
     "source": {"openai/gsm8k": '"hf:openai/gsm8k@REVISION'},
 }

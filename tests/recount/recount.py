@@ -29,7 +29,7 @@ from tests.recount.intervals import intervals
 from tests.recount.rates import endings, rates, thoughts
 from tests.recount.spread import largest_rho, level_gaps, maxima, variance
 from tests.recount.standings import standings
-from tests.recount.stated import macro_mean, spreads
+from tests.recount.stated import attempts, macro_mean, spreads
 from tests.recount.study import Benchmark, Groups, Json, Study
 from tests.recount.verdicts import verdicts
 
@@ -205,6 +205,9 @@ def statistic(row: Json, study: Study, benchmarks: Mapping[str, Benchmark]) -> J
                 for unit, item, y in part:
                     groups[f"{name} {category_of.get(item, '')}"].append((f"{name} {unit}", 1.0, y))
             value, interval = macro_mean(list(groups.values()))
+        elif row["kind"] in ("pass_at", "pass_all"):
+            (part,) = parts
+            value, interval = attempts(part, row["k"], row["kind"] == "pass_all")
         else:
             (part,) = parts
             value, interval = spreads(part)[row["kind"] == "spread_between"]

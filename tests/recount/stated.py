@@ -6,6 +6,7 @@ optimiser, and n-grams counted from the texts.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
 from math import exp, log, nan, sqrt
 from statistics import mean, variance
 
@@ -111,6 +112,18 @@ def spreads(rows: Sequence[tuple[str, str, float]]) -> tuple[Found, Found]:
     ]
     between = part((unit, 1.0, (each - low) / (high - low)) for unit, each in added)
     return of_within, of_parts(lambda shares: sqrt(max(low + shares[0] * (high - low), 0.0)), [between])
+
+
+def attempts(rows: Sequence[tuple[str, str, float]], k: int, every: bool) -> Found:
+    """Of k answers one is right, or every one: every draw of k of an item's answers counted alone."""
+    answers: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for unit, item, value in rows:
+        answers[unit, item].append(value == 1)
+    if any(len(own) < k for own in answers.values()):
+        return NOTHING
+    passes = all if every else any
+    shares = ((unit, mean(map(passes, combinations(own, k)))) for (unit, _), own in answers.items())
+    return of_parts(lambda found: found[0], [part((unit, 1.0, share) for unit, share in shares)])
 
 
 def strengths(rows: Sequence[tuple[str, int, int, float, float]], players: int) -> list[Found]:

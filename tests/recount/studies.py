@@ -250,6 +250,9 @@ EFFECTS
 id = ["macro_mean", "spread_within", "spread_between"]
 benchmark = "families"
 [[statistic]]
+id = ["pass_at_1", "pass_at_2", "pass_all_2", "pass_all_3"]
+benchmark = "families"
+[[statistic]]
 id = "of_categories"
 kind = "macro_mean"
 by = "category"

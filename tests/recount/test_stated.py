@@ -85,6 +85,17 @@ def test_spreads(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("k", [1, 3, 4])
+def test_attempts(seed: int, every: bool, k: int) -> None:
+    random = np.random.default_rng(seed)
+    item = np.repeat(np.arange(30), 4 + np.arange(30) % 3)
+    right = (random.random(len(item)) < random.beta(1, 1, 30)[item]).astype(float)
+    unit = item // (1 + seed % 2)
+    same(totals.attempts(unit, item, right, k, every), stated.attempts(columns(unit, item, right), k, every))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_strengths(seed: int) -> None:
     random = np.random.default_rng(seed)
     pairs = np.array([(0, 1), (2, 0), (1, 2)])

@@ -210,6 +210,25 @@ def strength(world: World, random: np.random.Generator, level: float) -> tuple[U
 
 
 @lru_cache
+def attempts(every: bool) -> Study:
+    """Of `draws` of an item's answers, of items that earn a base or, some of them, another rate."""
+
+    def study(world: World, random: np.random.Generator, level: float) -> tuple[UnitEstimate, float]:
+        of, units = units_of(world)
+        n, k = int(world["replicates"]), int(min(world["draws"], world["replicates"]))
+        alike = (random.random(units) < world["inside"])[of]
+        other = np.where(alike, random.random(units)[of], random.random(len(of))) < world["others"]
+        rate = np.where(other, world["other"], world["base"])
+        right = (random.random((len(of), n)) < rate[:, None]).astype(float)
+        item = np.repeat(np.arange(len(of)), n)
+        found = totals.attempts(np.repeat(of, n), item, right.ravel(), k, every, level)
+        rates, weights = np.array([world["base"], world["other"]]), (1 - world["others"], world["others"])
+        passes = rates**k if every else 1 - (1 - rates) ** k
+        return found, float(np.average(passes, weights=weights))
+
+    return study
+
+
 def pool(kind: str, spread: float) -> tuple[list[str], list[str], list[str]]:
     """Texts of words that are partly their references', others that are not at all, and the references."""
     random = np.random.default_rng(3)
@@ -256,6 +275,9 @@ ITEMS = {
     "replicates": Range(2, 6, whole=True), "base": SHARE, "other": SHARE,
     "others": Range(0, 0.5, plain=0.1), "least": Range(0, 0.9, plain=0.5),
 }  # fmt: skip
+ATTEMPTS = {
+    **{name: each for name, each in ITEMS.items() if name != "least"}, "draws": Range(1, 6, whole=True),
+}  # fmt: skip
 PLAYERS = {
     "units": Range(6, 200, logarithmic=True, whole=True), "players": Range(2, 5, whole=True),
     "apart": Range(0, 3), "meet": Range(0.2, 1), "inside": Range(0, 1, plain=0.5),
@@ -274,6 +296,8 @@ STUDIES: Sequence[tuple[str, Mapping[str, Range], Study]] = (
     ("a macro mean", SMALL, macro),
     ("a Brier score", {**UNITS, "right": SHARE, "sure": SHARE}, brier),
     *((f"the spread {which} items", ITEMS, spread(which)) for which in ("within", "between")),
+    ("pass@k", ATTEMPTS, attempts(every=False)),
+    ("pass^k", ATTEMPTS, attempts(every=True)),
     ("a strength", PLAYERS, strength),
     *((kind, TEXTS, texts(kind)) for kind in ("chrF", "BLEU")),
 )

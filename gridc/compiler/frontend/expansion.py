@@ -42,6 +42,7 @@ from gridc.schema.canonical import canonical, digest_bytes
 from gridc.schema.effects import Effects
 from gridc.schema.shorthand import ITS_ID, KIND_BY_ID, OF_AXIS, SEVERAL
 from gridc.schema.spec import TIERS, LevelFile
+from gridc.schema.statistics import kind_of_id
 
 
 @dataclass(frozen=True)
@@ -207,8 +208,9 @@ def _for_each_id(row: PlacedValue, table: str) -> Iterator[PlacedValue]:
 
 
 def _its_kind(name: PlacedValue) -> dict[str, PlacedValue]:
-    """A statistic that says no kind is of the kind of its id."""
-    return {"kind": name} if name.value in KIND_BY_ID[1] else {}
+    """A statistic that says no kind is of the kind of its id, which may say `k` too."""
+    said = kind_of_id(name.value) if isinstance(name.value, str) else {}
+    return {key: _with_value(name, value) for key, value in said.items()}
 
 
 def _named(node: PlacedValue, name: Any) -> PlacedValue:

@@ -261,6 +261,8 @@ VALUES = (
     W("kind", ('kind = "win_rate"',), "", "(mean_)?win_?rate", "statistic"),
     W("kind", ('kind = "bleu"',), "", "BLEU|sacrebleu|corpus_bleu", "statistic"),
     W("kind", ('kind = "chrf"',), "", r"chrF(\+\+)?|CHRF|chrf\+\+|chrf2", "statistic"),
+    W("kind", ('kind = "pass_at"', "k = $1"), "", r"pass[@_ -]?(?:at|k)?[@_ -]?(\d*)", "statistic"),
+    W("kind", ('kind = "pass_all"', "k = $1"), "", r"pass(?:\^|_hat_?|_all_?|_power_?)k?(\d*)", "statistic"),
     W("kind", ('kind = "macro_mean"',), "", "macro|mean|average|macro_avg", "statistic"),
     W("method", ('method = "loglikelihood"', 'normalise = "char"'), "", r"acc_norm|acc_norm_char"),
     W("method", ('method = "loglikelihood"', 'normalise = "byte"'), "", r"acc_bytes|acc_norm_bytes"),

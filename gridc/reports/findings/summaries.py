@@ -25,6 +25,7 @@ from gridc.reports.findings.summary_rows import StatisticScope, StatisticSource
 from gridc.schema.canonical import digest
 from gridc.schema.statistics import Statistic, StatisticKind, compared
 from gridc.statistics.envelope import LEVEL
+from gridc.statistics.strata import UNDETERMINED
 from gridc.statistics.unit_intervals import Ends, UnitEstimate
 
 
@@ -47,7 +48,9 @@ class SummaryValue:
 
     @classmethod
     def of(cls, found: UnitEstimate, responses: int, asked: int, rows: str) -> "SummaryValue":
-        note = found.no_interval if found.value is not None else "these responses do not determine it"
+        note = found.no_interval
+        if found.value is None and note == UNDETERMINED.no_interval:
+            note = "these responses do not determine it"
         if found.interval is not None and found.few:
             note = FEW
         return cls(found.value, found.interval, found.method, responses, asked, rows, note)
@@ -80,11 +83,12 @@ class StatedStatistic:
     values: Mapping[str, Mapping[str, SummaryValue]]
     by: str | None = None
     unit: str = ""
+    k: int | None = None
 
     @property
     def formula(self) -> str:
         """How it is computed, in words."""
-        return formula_words(self.kind, self.by)
+        return formula_words(self.kind, self.by, self.k)
 
     def shown(self, value: float | None) -> str:
         """A value as documents print it, with its unit."""
@@ -156,7 +160,9 @@ def _summary(record: RunRecord, statistic: Statistic, level: float = LEVEL) -> S
     names = tuple(each.id for each in benchmarks)
     anchor = next(chosen, "")
     unit = unit_of(spec, statistic)
-    return StatedStatistic(statistic.id, statistic.kind, what, names, anchor, values, statistic.by, unit)
+    return StatedStatistic(
+        statistic.id, statistic.kind, what, names, anchor, values, statistic.by, unit, statistic.k
+    )
 
 
 def _configurations(record: RunRecord, scope: StatisticScope, over: Sequence[str]) -> dict[str, list[Cell]]:

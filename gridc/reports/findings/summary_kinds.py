@@ -84,6 +84,14 @@ def _spread(of: Callable[[Whole, Whole, Floats, float], UnitEstimate]) -> OfMode
     return lambda scope, rows: of(rows.unit, rows.item, rows.values["outcome"], scope.confidence)
 
 
+def _attempts(every: bool) -> OfModel:
+    def estimate(scope: StatisticScope, rows: StatisticRows) -> UnitEstimate:
+        k = scope.statistic.k or 1
+        return totals.attempts(rows.unit, rows.item, rows.values["outcome"], k, every, scope.confidence)
+
+    return estimate
+
+
 def _corpus(kind: str) -> OfModel:
     def estimate(scope: StatisticScope, rows: StatisticRows) -> UnitEstimate:
         texts, references = rows.texts.tolist(), rows.references.tolist()
@@ -343,6 +351,16 @@ KINDS: Mapping[StatisticKind, SummaryKind] = {
     "bleu": SummaryKind(
         "BLEU of all texts, 1 where they equal their references", of_model=_corpus("bleu"), reads="texts"
     ),
+    "pass_at": SummaryKind(
+        "chance that of {k} answers to an item one or more count: 1 - C(n - c, k) / C(n, k), mean over items",
+        of_model=_attempts(every=False),
+        reads="responses",
+    ),
+    "pass_all": SummaryKind(
+        "chance that {k} answers to an item all count: C(c, k) / C(n, k), mean over items",
+        of_model=_attempts(every=True),
+        reads="responses",
+    ),
     "mean": SummaryKind(
         "mean over answers",
         _mean_share,
@@ -368,9 +386,9 @@ BY_CATEGORY = "mean over the benchmark's categories of their means"
 """The formula of a macro mean by category."""
 
 
-def formula_words(kind: StatisticKind, by: str | None = None) -> str:
+def formula_words(kind: StatisticKind, by: str | None = None, k: int | None = None) -> str:
     """How a kind is computed, in words."""
-    return BY_CATEGORY if by == "category" else KINDS[kind].formula
+    return BY_CATEGORY if by == "category" else KINDS[kind].formula.replace("{k}", str(k))
 
 
 def what_is(statistic: Statistic) -> str:
@@ -384,7 +402,7 @@ def what_is(statistic: Statistic) -> str:
         return f"largest {statistic.of} less the smallest, over {', '.join(statistic.over or ())}"
     if statistic.kind == "consistency":
         return f"share of items with the same {read['outcome']} under every {', '.join(statistic.over or ())}"
-    return statistic.formula or formula_words(statistic.kind, statistic.by)
+    return statistic.formula or formula_words(statistic.kind, statistic.by, statistic.k)
 
 
 def unit_of(spec: Spec, statistic: Statistic) -> str:

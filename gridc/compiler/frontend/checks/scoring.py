@@ -16,6 +16,7 @@ from gridc.compiler.instrument.filters import pattern_problem
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic, KeyPath
+from gridc.numbers import counted
 from gridc.schema.base import PLUGIN
 from gridc.schema.effects import (
     ASKED_BY,
@@ -250,6 +251,20 @@ def _unmeasured(
             message,
             "replicates = 5 wherever `temperature` is above 0: in [harness], or in an [[axis.level]]",
         )
+    if statistic.k is not None and not statistic.over:
+        most = max((setting.replicates for setting in asked), default=statistic.k)
+        if most < statistic.k:
+            message = f"k = {statistic.k}, and an item has {counted(most, 'answer')}"
+            help = f"replicates = {statistic.k} or more where `temperature` is above 0, or a smaller `k`"
+            yield message, help
+    if statistic.k is not None:
+        own = next((each for each in spec.outcomes if each.id == statistic.outcome), None)
+        parts = any(setting.scale > 1 and not setting.gives_numbers for setting in asked)
+        if parts if own is None else own.number is None and own.scale > 1:
+            yield (
+                f"`{kind}` counts answers, and `{statistic.outcome or 'score'}` has parts of a point",
+                "outcome = an [[outcome]] that is 1 or 0, such as a `number` of the scorer",
+            )
     if kind in METRICS and any(METHODS[setting.method].ranks for setting in asked):
         yield f"`{kind}` compares texts, and some answers are ranked", "name other benchmarks in `benchmark`"
 

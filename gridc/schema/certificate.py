@@ -17,12 +17,12 @@ from gridc.schema.inference import CriterionRule
 from gridc.schema.items import UnitLevel
 from gridc.schema.recorded import RecordedRuns
 from gridc.schema.rows import (
-    Amount,
     BreakdownRow,
     Count,
     Digest,
     DistinctQuestions,
     EvidenceRow,
+    InItsUnit,
     ItemsHeld,
     OrderingClaimRow,
     PairTestsRow,
@@ -590,8 +590,8 @@ class StatisticCell(Part):
     """A statistic of a model under a configuration, and its interval over units. `note` says why one is null,
     or that few units have the interval."""
 
-    value: Amount | None
-    interval: tuple[Amount, Amount] | None
+    value: InItsUnit | None
+    interval: tuple[InItsUnit, InItsUnit] | None
     responses: Annotated[Count, Field(description="Over how many it is taken.")]
     asked: Annotated[Count, Field(description="Of how many; its outcomes leave the others out.")]
     method: Annotated[Sentence, Field(description="How the interval is made.")]

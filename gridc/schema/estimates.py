@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gridc.schema.base import Id
-from gridc.schema.rows import Amount, Count, Digest, Part, Sentence, Share
+from gridc.schema.rows import Count, Digest, InItsUnit, Part, Sentence, Share
 
 FORMAT: Literal["gridc-estimates/2"] = "gridc-estimates/2"
 
@@ -34,10 +34,10 @@ class EstimateRow(Part):
     ]
     about: Annotated[Sentence, Field(min_length=1, description="What it is an estimate of, in words.")]
     estimate: Annotated[
-        Amount | None, Field(description="Its value; null where these rows do not determine it.")
+        InItsUnit | None, Field(description="Its value; null where these rows do not determine it.")
     ]
     interval: Annotated[
-        tuple[Amount | None, Amount | None] | None,
+        tuple[InItsUnit | None, InItsUnit | None] | None,
         Field(description="A null end is infinite. Null where there is no interval."),
     ]
     level: Annotated[Share | None, Field(description="Of the interval.")]

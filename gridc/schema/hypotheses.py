@@ -6,10 +6,10 @@ from pydantic import Field, WithJsonSchema
 
 from gridc.schema.inference import Prediction
 from gridc.schema.rows import (
-    Amount,
     Count,
     Digest,
     Finite,
+    InItsUnit,
     Part,
     Rounded,
     Sentence,
@@ -81,10 +81,10 @@ class StatisticContrastRow(Part):
     reference: str
     predicts: Prediction
     margin: Annotated[float | None, Field(description="In the unit; of shares a fraction of 1.")]
-    value: Amount | None
-    reference_value: Amount | None
-    difference: Amount | None
-    interval: Annotated[tuple[Amount, Amount] | None, Field(description="95 %, over units.")]
+    value: InItsUnit | None
+    reference_value: InItsUnit | None
+    difference: InItsUnit | None
+    interval: Annotated[tuple[InItsUnit, InItsUnit] | None, Field(description="95 %, over units.")]
     method: Annotated[Sentence, Field(description="How the interval is made.")]
     note: Annotated[Sentence, Field(description="Why there is no difference or interval, or few units.")]
     samples: Annotated[Count, Field(description="Answers under both levels.")]

@@ -37,6 +37,10 @@ def _ten_decimals(value: float) -> float:
     return round(value, 10) + 0.0 if isinstance(value, float) else value
 
 
+def _ten_digits(value: float) -> float:
+    return digits(value) if isinstance(value, float) and abs(value) < 1 else _ten_decimals(value)
+
+
 def in_ten_decimals(value: float | Fraction | None) -> float | None:
     """What a share is written as."""
     return None if value is None else _ten_decimals(float(value) if isinstance(value, Fraction) else value)
@@ -69,8 +73,8 @@ Ratio = Annotated[tuple[int, int], BeforeValidator(_ratio)]
 """An exact score as [numerator, denominator]."""
 Rounded = Annotated[float, BeforeValidator(_number), PlainSerializer(_ten_decimals)]
 """Ten decimals when it is written."""
-Amount = Annotated[float, BeforeValidator(_number), PlainSerializer(digits)]
-"""Ten digits when it is written, however small its unit makes it: what is not a share, such as a cost."""
+InItsUnit = Annotated[float, BeforeValidator(_number), PlainSerializer(_ten_digits)]
+"""Ten decimals when it is written, and ten digits of what is below 1: a cost can be small in its unit."""
 Finite = Annotated[float | None, BeforeValidator(_number), PlainSerializer(_finite)]
 """The same; null where it is infinite or not a number: the field says which."""
 Unbounded = Annotated[

@@ -450,6 +450,7 @@ TRIED = (
         "by": Beside("category", {"statistic.1.kind": "macro_mean"})}),
     Tried("Statistic", "analysed", "statistic.2", "documented", {"above": "parse_rate",
         "below": "parse_rate"}),
+    Tried("Statistic", "analysed", "statistic.5", "documented", {"k": 2}),
     Tried("Statistic", "analysed", "statistic.3", "documented", {"formula": "harm / answers"}),
     Tried("Statistic", "analysed", "statistic.4", "documented", {"of": "parse_rate"}),
     Tried("ByExpected", "analysed", "outcome.0.scores.comply", "documented", {"comply": 0.5, "refuse": 0.5}),

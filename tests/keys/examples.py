@@ -446,8 +446,9 @@ TRIED = (
         "positive": {"hue": "light"}, "benchmark": Beside(["prompts", "rows"], {
             "statistic.0.kind": "macro_mean", "statistic.0.positive": LEFT_OUT})}),
     Tried("Statistic", "analysed", "statistic.1", "documented", {
-        "confidence": "refusal_rate", "outcome": "refusal_rate", "bins": 4,
-        "by": Beside("category", {"statistic.1.kind": "macro_mean"})}),
+        "confidence": "refusal_rate", "outcome": "refusal_rate", "bins": 100,
+        "by": Beside("category", {"statistic.1.kind": "macro_mean",
+            "statistic.1.confidence": LEFT_OUT})}),
     Tried("Statistic", "analysed", "statistic.2", "documented", {"above": "parse_rate",
         "below": "parse_rate"}),
     Tried("Statistic", "analysed", "statistic.5", "documented", {"k": 2}),

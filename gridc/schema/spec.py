@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from gridc.schema.base import EVERYWHERE, Contradiction, Declared, Id, One, Selector, Table, Text
+from gridc.schema.call_numbers import CALL_NUMBERS
 from gridc.schema.effects import NUMBERS, BenchmarkEffects, Effects, Parts, VarName
 from gridc.schema.inference import Analysis, AnyHypothesis, Curve, Exclude, Falsification, Family, Fork
 from gridc.schema.items import TASK_LOADERS, Exemplars, LoaderName, Loading, Sample, UnitLevel, loader_kind
@@ -520,6 +521,16 @@ class Spec(Table):
     def statistics(self) -> tuple[Statistic, ...]:
         """The numbers over many responses, in order."""
         return self.statistic or ()
+
+    @cached_property
+    def units_of_numbers(self) -> dict[str, str]:
+        """What outcomes that are no shares are counted in, by name: those of calls, and of scoring functions. A
+        name that the spec gives to an [[outcome]] is that."""
+        units = {name: each.unit for name, each in CALL_NUMBERS.items()}
+        for table in (self.harness, *self.benchmark, *self.levels):
+            units |= (table.scorer.units or {}) if table.scorer is not None else {}
+        others = {outcome.id for outcome in self.outcomes}
+        return {name: unit for name, unit in units.items() if name not in others}
 
     @cached_property
     def judges(self) -> tuple[Model, ...]:

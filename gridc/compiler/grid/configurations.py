@@ -14,7 +14,6 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import BLANK_LINE, composite
 from gridc.compiler.instrument.setting import KEYS, Setting
 from gridc.diagnostics.errors import KeyPath
-from gridc.schema.call_numbers import CALL_NUMBERS
 from gridc.schema.effects import BenchmarkEffects, ModelEffects, Scaffold, Separators
 from gridc.schema.inference import Exclude
 from gridc.schema.items import Sample
@@ -211,15 +210,6 @@ def scorer_units(spec: Spec) -> dict[str, tuple[KeyPath, str]]:
         for name, unit in (scorer.units or {}).items() if scorer is not None else ():
             units.setdefault(name, ((*table.path, "scorer", "units", name), unit))
     return units
-
-
-def units_of_numbers(spec: Spec) -> dict[str, str]:
-    """What outcomes that are no shares are counted in, by name: those of calls, and of scoring functions. A
-    name that the spec gives to something else is that."""
-    others = {outcome.id for outcome in spec.outcomes}
-    units = {name: each.unit for name, each in CALL_NUMBERS.items()}
-    units |= {name: unit for name, (_, unit) in scorer_units(spec).items()}
-    return {name: unit for name, unit in units.items() if name not in others}
 
 
 def stated_at(spec: Spec, key: str, place: Mapping[str, str]) -> KeyPath | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from gridc.compiler.grid.configurations import units_of_numbers
 from gridc.compiler.hypotheses.kind import (
     BOTH,
     Claims,
@@ -38,7 +37,7 @@ class StatisticPrediction(HypothesisKind[StatisticHypothesis]):
         stated = [each.id for each in spec.statistics]
         means = [name for name, rate in RATES.items() if rate.mean]
         outcomes = [outcome.id for outcome in spec.outcomes]
-        names = [*stated, *units_of_numbers(spec), *outcomes, *means]
+        names = [*stated, *spec.units_of_numbers, *outcomes, *means]
         yield Reference(("statistic",), "statistic", hypothesis.statistic, names)
         yield Reference(("axis",), "axis", hypothesis.axis, known)
         levels = known.get(hypothesis.axis)

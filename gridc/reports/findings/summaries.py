@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gridc.compiler.grid.cells import ONLY, Cell, anchored
-from gridc.compiler.grid.configurations import units_of_numbers
 from gridc.compiler.instrument.aggregates import conflict_of_statistic
 from gridc.numbers import in_unit
 from gridc.reports.findings.run_record import Finding, RunRecord
@@ -140,7 +139,7 @@ def _summary(record: RunRecord, statistic: Statistic, level: float = LEVEL) -> S
     against = [judge.compares.against for judge in spec.declared_judges if judge.compares is not None]
     players = tuple(dict.fromkeys((*models, *against)))
     scope = StatisticScope(
-        measured, models, benchmarks, players, level, axes=axes, units=units_of_numbers(spec)
+        measured, models, benchmarks, players, level, axes=axes, units=spec.units_of_numbers
     )
     by_configuration = _configurations(record, scope, statistic.over or ())
     values: dict[str, dict[str, SummaryValue]] = {

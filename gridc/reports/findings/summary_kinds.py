@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.grid.configurations import units_of_numbers
 from gridc.reports.findings.observations import Reading
 from gridc.reports.findings.summary_rows import (
     StatisticRows,
@@ -408,7 +407,7 @@ def what_is(statistic: Statistic) -> str:
 def unit_of(spec: Spec, statistic: Statistic) -> str:
     """What the values of a statistic are counted in: `%`, `pp`, a unit such as `tokens` or `US dollars per
     score`; empty of plain numbers."""
-    units, outcomes = units_of_numbers(spec), statistic.outcomes
+    units, outcomes = spec.units_of_numbers, statistic.outcomes
     if statistic.kind == "gap":
         unit = unit_of(spec, compared(statistic, spec.statistics))
         return "pp" if unit == "%" else unit

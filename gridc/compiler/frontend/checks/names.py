@@ -183,7 +183,7 @@ def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 def _statistic(spec: Spec, source: Source, path: KeyPath, statistic: Statistic) -> Iterator[Diagnostic]:
     """What a statistic is of: benchmarks, outcomes that are means, and axes."""
     outcomes = [outcome.id for outcome in spec.outcomes]
-    units = grid.units_of_numbers(spec)
+    units = spec.units_of_numbers
     if statistic.id in (*RATES, *STATISTICS, *outcomes):
         message = f"`{statistic.id}` is the name of an outcome, a rate or a statistic already"
         yield source.diagnose("GC201", (*path, "id"), message, "give it a name of its own")

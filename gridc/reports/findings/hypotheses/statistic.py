@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell
 from gridc.numbers import in_unit, p_in_text, p_value, span_in_unit
 from gridc.reports.findings.certification import Region
@@ -49,7 +48,7 @@ class StatisticDecision(Decision[StatisticHypothesis]):
         scope = StatisticScope(
             statistic, models, tuple(each for each in spec.benchmark if each.id in names), models,
             axes=(hypothesis.axis,), levels=(hypothesis.level, hypothesis.reference),
-            units=grid.units_of_numbers(spec), tags=hypothesis.items or EVERYWHERE,
+            units=spec.units_of_numbers, tags=hypothesis.items or EVERYWHERE,
         )  # fmt: skip
         kind, source = (
             KINDS[statistic.kind],

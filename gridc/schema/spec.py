@@ -524,8 +524,8 @@ class Spec(Table):
 
     @cached_property
     def units_of_numbers(self) -> dict[str, str]:
-        """What outcomes that are no shares are counted in, by name: those of calls, and of scoring functions. A
-        name that the spec gives to an [[outcome]] is that."""
+        """What outcomes that are no shares are counted in, by name: those of calls, and of scoring functions.
+        A name that the spec gives to an [[outcome]] is that."""
         units = {name: each.unit for name, each in CALL_NUMBERS.items()}
         for table in (self.harness, *self.benchmark, *self.levels):
             units |= (table.scorer.units or {}) if table.scorer is not None else {}

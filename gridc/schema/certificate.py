@@ -567,7 +567,7 @@ class BenchmarkRow(Part):
         tuple[ThoughtsRow, ...],
         Field(
             description="A row for each model and configuration that was told whether or how much to think, "
-            "whose tokens of thought were counted, or of which a response was cut off."
+            "whose tokens of thought were counted, or of which a response was cut off in its thought."
         ),
     ] = ()
     scopes: tuple[ScopeRow, ...]

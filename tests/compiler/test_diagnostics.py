@@ -290,7 +290,7 @@ def test_a_key_in_the_wrong_table_is_told_where_it_belongs(line: str, help: str)
 @pytest.mark.parametrize(
     ("line", "kinds"),
     [
-        ("level = 'a'", "`difference`, `equivalence`, `noninferiority` or `null_control`"),
+        ("level = 'a'", "`difference`, `equivalence`, `noninferiority`, `null_control` or `statistic`"),
         ("direction = 'increasing'", "`trend`"),
     ],
 )

@@ -52,7 +52,10 @@ def drawn(folder: Path, url: str) -> None:
     """Levels of an axis ask different items."""
     spec = studies.head("drawn", studies.behind(url, "ann", "bob", version="-2026-01-01"))
     spec += studies.benchmark(
-        "facts", 'id = "id", query = "q", options = ["a", "b"], gold = "gold"', 'option_order = "file"'
+        "facts",
+        'id = "id", query = "q", options = ["a", "b"], gold = "gold"',
+        'option_order = "file"',
+        'loading.gold = "index"',
     )
     spec += (
         '[harness]\nmethod = "extract"\n[analysis]\nestimator = "cluster_logit"\nevidence = "descriptive"\n'

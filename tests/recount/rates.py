@@ -325,7 +325,7 @@ def in_thought(answer: Json, usage: Json) -> bool:
 
 def thoughts(benchmark: Benchmark) -> Iterator[Json]:
     """How the last response of each sample ended, and its tokens, in every cell that generates text: where it
-    says something of thinking, or there is something to say of thoughts or limits."""
+    says something of thinking, or a thought was counted or cut off."""
     for cell in benchmark.study.cells:
         if cell["benchmark"] != benchmark.name:
             continue
@@ -346,7 +346,7 @@ def thoughts(benchmark: Benchmark) -> Iterator[Json]:
             ended[cut if answer.get("finish") == "length" else "answered"] += 1
             written += [usage["completion_tokens"]] if "completion_tokens" in usage else []
             thought += [usage["reasoning_tokens"]] if "reasoning_tokens" in usage else []
-        if told or any(thought) or ended["cut_in_thought"] or ended["cut_in_answer"]:
+        if told or any(thought) or ended["cut_in_thought"]:
             yield {
                 "model": cell["model"], "configuration": cell["configuration"],
                 **{name: ended[name] for name in ("answered", "cut_in_thought", "cut_in_answer")},

@@ -29,12 +29,14 @@ from gridc.reports.findings.exposure import DOSES, DoseFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.labels import JUDGING
+from gridc.reports.findings.summaries import SUMMARIES
 from gridc.reports.page import as_html
 from gridc.reports.quantities import QUANTITIES
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.hypotheses import StatisticContrastRow
 from gridc.schema.inference import StatisticHypothesis
+from gridc.schema.statistics import StatisticKind
 from gridc.statistics.raters import kappa
 from gridc.statistics.unit_intervals import UnitEstimate
 from tests.reports import test_statements as said
@@ -278,6 +280,13 @@ def compared() -> Findings:
     return replace(findings_of(spec, reversing), hypotheses=(found,))
 
 
+def of_several_kinds() -> Findings:
+    findings = said.summed_up()
+    (f1,) = findings[SUMMARIES]
+    kinds: tuple[StatisticKind, ...] = ("mean", "ratio", "gap", "consistency")
+    return having(findings, SUMMARIES, (f1, *(replace(f1, id=kind, kind=kind) for kind in kinds)))
+
+
 def agreeing() -> Findings:
     judged = said.judged(pairs=(("one", "two", kappa(["a", "b"], ["b", "a"])),))
     assert judged[JUDGING]
@@ -301,7 +310,7 @@ WORLDS: Mapping[str, Callable[[], Findings]] = {
     "many_levels": said.levelled,
     "text_likelihoods": said.weighed,
     "rates": lambda: said.rated("over_refusal", Fraction(1, 4)),
-    "statistics": said.summed_up,
+    "statistics": of_several_kinds,
     "curves": several,
     "audits": lambda: said.audited((1, 0)),
     "corrected": lambda: said.corrected(0.1),

@@ -38,6 +38,7 @@ QUIZ = studies.benchmark(
     "quiz",
     'id = "id", query = "question", options = ["a", "b"], gold = "right"',
     'option_order = "file"',
+    'loading.gold = "index"',
     "PRIVATE",
 )
 ASKS = studies.benchmark("asks", 'id = "id", query = "question", expected = "expected"')

@@ -8,6 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -109,7 +110,8 @@ def _statements(text: str) -> list[_Statement]:
         row, column = node.start_point
         length = max(node.end_point[1] - column, 1)
         span = Span(row + 1, column + 1, length)
-        found.append(_Statement(brackets, tuple(key_parts(node)), below, span, last))
+        with suppress(ValueError):  # the tree of a text that is no TOML has keys in pieces
+            found.append(_Statement(brackets, tuple(key_parts(node)), below, span, last))
 
     for node in syntax_tree(text).named_children:
         if node.type == "pair":

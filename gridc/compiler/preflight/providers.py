@@ -154,11 +154,13 @@ ONLY_SAMPLED = ("anthropic",)
 def _thoughts(model: Model, asked: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """What is wrong with what is said of thinking, and the way out: what does not arrive as it is said, and
     two levels that arrive as the same. Raises `LookupError` for a name of no provider."""
-    translate = _Translation(model)
     by_value: dict[str, Mapping[str, Any]] = {}
     for stated in asked:
         if THINKING in stated:
             by_value.setdefault(json.dumps(stated[THINKING]), stated)
+    if not by_value:
+        return
+    translate = _Translation(model)
     sent: dict[str, Any] = {}
     for shown, stated in by_value.items():
         thinking, room = stated[THINKING], {"max_tokens": stated["max_tokens"]}

@@ -281,7 +281,7 @@ def thoughts_of(record: RunRecord, cells: Iterable[Cell], limited: frozenset[str
         rows = list(record.store.response_ends(stamp, cell.key))
         ends = {end: sum(count for ended, count, *_ in rows if ended == end) for end in RESPONSE_ENDS}
         written, thought = map(_sum_known, ([row[2] for row in rows], [row[3] for row in rows]))
-        if setting.thinking is not None or thought or any(ends[end] for end in CUTS):
+        if setting.thinking is not None or thought or ends["cut_in_thought"]:
             yield ThoughtsRow(
                 model=cell.model,
                 configuration=cell.configuration,

@@ -81,7 +81,8 @@ class Call:
 
 class Generated(TypedDict, total=False):
     """The answer to a generation: token ids, why it ended (stop or length) and on which token, and how many
-    choices a change of 1e-4 would alter. `refused` is what a provider says of it."""
+    choices a change of 1e-4 would alter. `refused` is what a provider says of it, and `thought` how many
+    characters of a thought it sent apart from the text."""
 
     text: str
     tokens: list[int]
@@ -89,6 +90,7 @@ class Generated(TypedDict, total=False):
     end: int | None
     near_ties: int
     refused: bool
+    thought: int
 
 
 class Ranked(TypedDict, total=False):

@@ -13,7 +13,7 @@ from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.findings.scores import UnitIntervals
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic, SummaryValue
 from gridc.reports.findings.verdicts import VERDICTS
-from gridc.reports.quantities import SHARE_LIMITS, interval_assumption
+from gridc.reports.quantities import QUANTITIES, SHARE_LIMITS, interval_assumption
 from gridc.reports.statements import sentences
 from gridc.reports.statements.rates import estimand
 from gridc.schema.audit import BenchmarkAuditRow
@@ -131,8 +131,8 @@ def _rate(rate: RateFinding) -> RateRow:
     return RateRow.of(rate, models=models)
 
 
-def _statistic_cell(value: SummaryValue, unit: str) -> StatisticCell:
-    if unit not in ("", "%", "pp"):
+def _statistic_cell(value: SummaryValue, kind: str) -> StatisticCell:
+    if QUANTITIES[kind].measure == "in its unit":
         return StatisticCell.of(value)
     ends = None if value.interval is None else tuple(map(in_ten_decimals, value.interval))
     return StatisticCell.of(value, value=in_ten_decimals(value.value), interval=ends)
@@ -140,7 +140,7 @@ def _statistic_cell(value: SummaryValue, unit: str) -> StatisticCell:
 
 def _statistic(summary: StatedStatistic) -> StatisticRow:
     models = {
-        model: {name: _statistic_cell(value, summary.unit) for name, value in values.items()}
+        model: {name: _statistic_cell(value, summary.kind) for name, value in values.items()}
         for model, values in summary.values.items()
     }
     counted_in = "" if summary.unit in ("", "%", "pp") else f", in {summary.unit}"

@@ -219,10 +219,11 @@ def _saddle(values: Floats, counts: Floats) -> float:
     return place
 
 
-def lower_limit(values: ArrayLike, weights: ArrayLike, level: float) -> float:
+def lower_limit(values: ArrayLike, weights: ArrayLike, level: float, added: float = 0.0) -> float:
     """The limit of a mean of shares, which is missed with a chance of at most (1 - level) / 2, by Gaffke's
     test: sum(values) / sum(weights) of independent units with `values` from 0 to their `weights`, (n,). The
-    unit that is added has nothing, and weighs as much as that of a row that is drawn at random."""
+    unit that is added has nothing, and weighs as much as that of a row that is drawn at random, or `added` if
+    that is more."""
     from scipy.special import ndtri
 
     columns = np.column_stack([np.asarray(values, np.float64), np.asarray(weights, np.float64)]).round(12)
@@ -230,7 +231,8 @@ def lower_limit(values: ArrayLike, weights: ArrayLike, level: float) -> float:
         columns[:, 0] = np.floor(columns[:, 0] / columns.max() * MOST_KINDS) * (columns.max() / MOST_KINDS)
     points, rows, counts = _kinds(columns)
     total, error = float(counts @ rows), (1 - level) / 2
-    added, most = float(counts @ rows**2) / total, float(counts @ points) / total
+    added = max(added, float(counts @ rows**2) / total)
+    most = float(counts @ points) / total
     beyond = -float(ndtri(error))
 
     def place(share: float) -> float:

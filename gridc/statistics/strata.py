@@ -42,6 +42,13 @@ PLACES = np.linspace(0, 1, 5)
 FAINT = 1e-24
 """The square of a rate's influence that is rounding."""
 SEVERAL = f"{LIMITS} of each share, combined by the squares of how far each moves the value"
+CHANGES = (
+    "limits of what units change (Gaffke's, of ratios Student's t), or those of both values combined by "
+    "squares where they are farther"
+)
+STEP = 1e-6
+"""Of a slope by a share."""
+TINY = 1e-300
 INFLUENCES = (
     "Gaffke's limits of the mean of the units' influences, each between the least and the most of a unit"
 )
@@ -54,12 +61,23 @@ OfShares = Callable[[Floats], Floats]
 @dataclass(frozen=True, slots=True, eq=False)
 class PartShare:
     """A share or another mean, its limits, and of each unit of all parts the rows and how far it moves the
-    mean, (G,)."""
+    mean, (G,). Of a share no unit has more than its rows."""
 
     rate: float
     ends: Ends
     rows: Floats
     influences: Floats
+    is_share: bool = True
+
+
+def itself(shares: Floats) -> Floats:
+    """Of one part, (B, 1), its share."""
+    return shares[:, 0]
+
+
+def _same_rows(parts: Sequence[PartShare]) -> bool:
+    """Whether they are shares of the same rows, so that what units change is all there is."""
+    return all(each.is_share and np.array_equal(each.rows, parts[0].rows) for each in parts)
 
 
 def part(rows: Floats, points: Floats, level: float = LEVEL) -> PartShare:
@@ -92,37 +110,92 @@ def of_parts(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartsStatistic:
-    """A statistic of the shares of parts, from `least` to `most`; of no part where rows do not determine it.
-    `few` says why few units give no interval of it, empty where they do."""
+    """A statistic of the shares of parts, from `least` to `most`. Of no part where rows do not determine it
+    or its limits, which is then said by `undetermined`. `few` says why few units give no interval of it,
+    empty where they do, and `method` how limits are made where the parts have limits of another kind."""
 
     value: OfShares
     parts: Sequence[PartShare] = ()
     least: float = -inf
     most: float = inf
     few: str = ""
+    undetermined: UnitEstimate = UNDETERMINED
+    method: str = ""
 
     def estimate(self) -> UnitEstimate:
         """Its value and limits."""
         if not self.parts:
-            return UNDETERMINED
+            return self.undetermined
         (found,) = of_parts(self.value, self.parts, self.least, self.most)
         return self._gated(found)
 
-    def minus(self, other: "PartsStatistic") -> UnitEstimate:
-        """This one less another of the same units, in the same order: see `part`."""
+    def minus(self, other: "PartsStatistic", level: float = LEVEL) -> UnitEstimate:
+        """This one less another of the same units, in the same order: see `part`. Where two shares go
+        together their limits cancel out, and a change that few units show would be ruled out with them. So
+        the limits are no nearer than those of what units change (`change_limits`), and are these for shares
+        of the same rows."""
         if not (self.parts and other.parts):
-            return UNDETERMINED
+            lacking = other if self.parts else self
+            one, two = self.estimate().value, other.estimate().value
+            value = None if one is None or two is None else digits(one - two)
+            return replace(lacking.undetermined, value=value)
         size, widest = len(self.parts), self.most - self.least
-        (found,) = of_parts(
-            lambda shares: self.value(shares[:, :size]) - other.value(shares[:, size:]),
-            [*self.parts, *other.parts],
-            -widest,
-            widest,
-        )
+        both = [*self.parts, *other.parts]
+
+        def apart(shares: Floats) -> Floats:
+            return self.value(shares[:, :size]) - other.value(shares[:, size:])
+
+        (found,) = of_parts(apart, both, -widest, widest)
+        if size == 1 and found.interval is not None:
+            low, high = change_limits(apart, both, level)
+            if not (self.value is other.value is itself and _same_rows(both)):
+                low, high = min(low, found.interval[0]), max(high, found.interval[1])
+            ends = digits(max(low, -widest)), digits(min(high, widest))
+            found = replace(found, interval=ends, method=CHANGES)
         return other._gated(self._gated(found))
 
     def _gated(self, found: UnitEstimate) -> UnitEstimate:
-        return replace(found, interval=None, no_interval=self.few) if found.few and self.few else found
+        if found.few and self.few:
+            return replace(found, interval=None, no_interval=self.few)
+        return replace(found, method=self.method) if self.method and found.method != CHANGES else found
+
+
+def change_limits(difference: OfShares, parts: Sequence[PartShare], level: float = LEVEL) -> Ends:
+    """Limits of a difference of two statistics by how far each unit moves it: Gaffke's, of moves between the
+    least and the most that the unit's rows allow; or Student's t of as many units as carry it, where a part
+    is a ratio and has no such bounds."""
+    rates = np.array([each.rate for each in parts])
+    # Into the range of shares, beyond which a statistic may have no value.
+    steps = np.diag(np.where(rates < 0.5, STEP, -STEP))
+    here = float(difference(rates[None])[0])
+    slopes = (difference(rates + steps) - here) / steps.diagonal()
+    moves = slopes @ np.array([each.influences for each in parts])
+    if not all(each.is_share for each in parts):
+        half = students(moves, level)
+        return here - half, here + half
+    least, most = np.zeros(len(moves)), np.zeros(len(moves))
+    for slope, each in zip(slopes.tolist(), parts, strict=True):
+        nothing, everything = (
+            slope * each.rows / each.rows.sum() * end for end in (-each.rate, 1 - each.rate)
+        )
+        least += np.minimum(nothing, everything)
+        most += np.maximum(nothing, everything)
+    room, gained = most - least, moves - least
+    some = room > 0
+    if not some.any():
+        return here, here
+    low, high = share_limits(room[some], np.clip(gained[some], 0.0, room[some]), level)
+    return here + float(least.sum() + low * room.sum()), here + float(least.sum() + high * room.sum())
+
+
+def students(influences: Floats, level: float = LEVEL) -> float:
+    """Student's t times the error of the sum of the influences of units, (G,), of as many as carry it."""
+    from scipy.special import stdtrit
+
+    units = len(influences)
+    error = sqrt(units / (units - 1) * float((influences**2).sum()))
+    freedom = max(carriers(influences / max(float(np.abs(influences).max()), TINY)), 2.0) - 1
+    return float(stdtrit(freedom, (1 + level) / 2)) * error
 
 
 def gap(totals: Floats, level: float = LEVEL) -> UnitEstimate:

@@ -14,22 +14,25 @@ go together they cancel out, so the limits are no nearer than Student's t of the
 Nobody can know what a failure costs that was never seen: where fewer than about ten units fail, or succeed,
 it is assumed that those not seen cost what the others do.
 
-A ratio of two such ratios, of models or levels on the same units, has the four totals as its parts.
+A difference of two such ratios, of models or levels on the same units, has both as its parts, and its limits
+are no nearer than Student's t of what units change (`strata`).
+
+What is a part of its whole in every row, as the weight of what was found is of all weight, is a share.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp, log, sqrt
+from math import exp, log
 
 import numpy as np
 
 from gridc.statistics import unbounded_means
-from gridc.statistics.arrays import Flags, Floats, Whole
+from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.bounded_means import lower_limit
 from gridc.statistics.clustered_logit import effective_number
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.reproducibility import digits
-from gridc.statistics.strata import UNDETERMINED, PartShare, of_parts, part
-from gridc.statistics.unit_intervals import UnitEstimate, carriers, share, unit_totals
+from gridc.statistics.strata import UNDETERMINED, PartShare, PartsStatistic, itself, of_parts, part, students
+from gridc.statistics.unit_intervals import UnitEstimate, unit_totals
 
 METHOD = (
     "limits of each total, combined by the squares of how far each moves the logarithm; or Student's t of it "
@@ -39,102 +42,91 @@ MOST = 300.0
 """Of the logarithm of a limit over the value: no number is infinite."""
 NO_SUCCESS = "no success"
 NOTHING = "the first total is 0"
-NO_COST = "a total that is compared is 0"
 LEAST = 1e-9
 """Of a mean, below which its lower limit is as good as 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RowTotal:
-    """What rows add to a total, and whether they count for it, (N,) each; 1 where it multiplies the ratio
-    and -1 where it divides it."""
+    """What rows add to a total, and whether they count for it, (N,) each."""
 
     values: Floats
     counted: Floats
-    way: float
 
 
 def ratio(
-    unit: Whole, above: Floats, below: Floats, level: float = LEVEL, *, part_of: bool = False
-) -> UnitEstimate:
-    """The sum of `above` over that of `below`, of rows, (N,) each, all 0 or more.
+    unit: Whole, above: Floats, below: Floats, counted: Floats, level: float = LEVEL, *, part_of: bool = False
+) -> PartsStatistic:
+    """The sum of `above` over that of `below`, of rows, (N,) each, all 0 or more, and 0 where a row is not
+    `counted`.
 
     With `part_of` what a row has above is known to be a part of what it has below, as the weights of what was
-    found are of all weights. The ratio is then a share, with its limits, and any number of units will do. It
-    has to be known and not seen: costs of less than one dollar a success are no part of it.
+    found are of all weights. The ratio is then a share, with limits from any number of units. It has to be
+    known and not seen: costs of less than one dollar a success are no part of it.
 
     None where `below` adds up to 0. Without an interval where one of the totals has none, such as below 20
     effective units or where all rows cost the same: what other units cost is then not known. Raises
     `ValueError` of rows below 0, or with more above than below where they are a part of it."""
-    _check(above, below)
-    if part_of and (above > below * (1 + 1e-9)).any():
-        raise ValueError("a row has more above than below, and was said to be a part of it")
-    if not below.any():
-        return replace(UNDETERMINED, no_interval=NO_SUCCESS)
-    if part_of:
-        return share(unit_totals(unit, np.column_stack([below, above])), level)
-    return _of_totals(unit, _ratio(above, below, np.ones(len(unit)), 1.0), level)
-
-
-def ratio_gap(unit: Whole, other: Flags, above: Floats, below: Floats, level: float = LEVEL) -> UnitEstimate:
-    """The ratio of the rows that are not of the `other` side over that of those that are: how many times as
-    much. Rows of both sides stand below each other, (N,) each, with the same number for the same unit.
-
-    None where `below` adds up to 0 on a side, or `above` on the other one."""
-    _check(above, below)
-    if not below[other].any() or not below[~other].any():
-        return replace(UNDETERMINED, no_interval=NO_SUCCESS)
-    if not above[other].any():
-        return replace(UNDETERMINED, no_interval=NO_COST)
-    here, there = (~other).astype(np.float64), other.astype(np.float64)
-    totals = [*_ratio(above, below, here, 1.0), *_ratio(above, below, there, -1.0)]
-    return _of_totals(unit, totals, level)
-
-
-def _check(above: Floats, below: Floats) -> None:
     if (above < 0).any() or (below < 0).any():
         raise ValueError("a total of a ratio is made of numbers that are 0 or more")
+    if part_of and (above > below * (1 + 1e-9)).any():
+        raise ValueError("a row has more above than below, and was said to be a part of it")
+    if not counted.any():
+        return PartsStatistic(itself)
+    if not below.any():
+        return PartsStatistic(itself, undetermined=replace(UNDETERMINED, no_interval=NO_SUCCESS))
+    if part_of:
+        return _weighted_share(unit, np.minimum(above, below), below, counted, level)
+    return _quotient(unit, _RowTotal(above, counted), _RowTotal(below, counted), level)
 
 
-def _ratio(above: Floats, below: Floats, counted: Floats, way: float) -> list[_RowTotal]:
-    return [_RowTotal(above * counted, counted, way), _RowTotal(below * counted, counted, -way)]
+def _weighted_share(
+    unit: Whole, found: Floats, weight: Floats, counted: Floats, level: float
+) -> PartsStatistic:
+    """What is found of all weight: Gaffke's limits, in which the unit that nobody saw is as large as the
+    largest one and as heavy, row by row, as the heaviest. Of few heavy units luck decides how many are seen,
+    and whether large ones are among them."""
+    columns = unit_totals(unit, np.column_stack([counted, weight, found]))
+    rows, weights, points = columns[columns[:, 1] > 0].T
+    added = float(rows.max() * (weights / rows).max())
+    low = lower_limit(points, weights, level, added)
+    high = 1 - lower_limit(weights - points, weights, level, added)
+    rate, total = float(points.sum() / weights.sum()), float(weights.sum())
+    influences = (columns[:, 2] - rate * columns[:, 1]) / total
+    share = PartShare(rate, (digits(low), digits(high)), columns[:, 1], influences)
+    return PartsStatistic(itself, [share], 0.0, 1.0)
 
 
-def _of_totals(unit: Whole, totals: Sequence[_RowTotal], level: float) -> UnitEstimate:
-    """The product of the means of the rows, each to the power of its way."""
-    ways = np.array([each.way for each in totals])
-    means = np.array([each.values.sum() / each.counted.sum() for each in totals])
-    value = digits(float(np.prod(means**ways)))
-    rows = unit_totals(unit, totals[0].counted[:, None])[:, 0]
-    found = UnitEstimate(value, None, int((rows > 0).sum()), effective_number(rows / rows.max()))
+def _quotient(unit: Whole, above: "_RowTotal", below: "_RowTotal", level: float) -> PartsStatistic:
+    """The mean of the one over that of the other, limits of which move the logarithm."""
+    rows = unit_totals(unit, above.counted[:, None])[:, 0]
+    means = above.values.sum(), below.values.sum()
+    value = float(means[0] / means[1])
+    found = UnitEstimate(digits(value), None, int((rows > 0).sum()), effective_number(rows / rows.max()))
+
+    def without(reason: str) -> PartsStatistic:
+        return PartsStatistic(itself, undetermined=replace(found, no_interval=reason))
+
     if value == 0:
-        return replace(found, no_interval=NOTHING)
-    parts = [_part(unit, each, level) for each in totals]
-    reasons = [each for each in parts if isinstance(each, str)]
-    if reasons:
-        return replace(found, no_interval=reasons[0])
-    (logarithm,) = of_parts(
-        lambda each: np.log(each) @ ways, [each for each in parts if not isinstance(each, str)]
-    )
+        return without(NOTHING)
+    parts: list[PartShare] = []
+    for each in (above, below):
+        own = _part(unit, each, level)
+        if isinstance(own, str):
+            return without(own)
+        parts.append(own)
+    (logarithm,) = of_parts(lambda each: np.log(each[:, 0] / each[:, 1]), parts)
     if logarithm.interval is None:
-        return replace(found, no_interval="a limit of one of the totals is 0")
+        return without("a limit of one of the totals is 0")
+    sums = unit_totals(unit, np.column_stack([above.values, below.values]))
+    influences = (sums / sums.sum(axis=0)) @ np.array([1.0, -1.0])
     # What totals have in common cancels out, and with it the room that their own limits leave.
-    half, middle = _by_units(unit, totals, level), log(float(np.prod(means**ways)))
+    half, middle = min(students(influences, level), MOST), log(value)
     low, high = min(logarithm.interval[0], middle - half), max(logarithm.interval[1], middle + half)
-    return replace(logarithm, value=value, interval=(digits(exp(low)), digits(exp(high))), method=METHOD)
-
-
-def _by_units(unit: Whole, totals: Sequence[_RowTotal], level: float) -> float:
-    """Student's t times the error of the logarithm over units (the infinitesimal jackknife), of as many as
-    carry it."""
-    from scipy.special import stdtrit
-
-    sums = unit_totals(unit, np.column_stack([each.values for each in totals]))
-    influences = (sums / sums.sum(axis=0)) @ np.array([each.way for each in totals])
-    units = len(sums)
-    error = sqrt(units / (units - 1) * float((influences**2).sum()))
-    freedom = max(carriers(influences), 2.0) - 1
-    return min(float(stdtrit(freedom, (1 + level) / 2)) * error, MOST)
+    ends = exp(low), exp(high)
+    return PartsStatistic(
+        itself, [PartShare(value, ends, rows, value * influences, is_share=False)], method=METHOD
+    )
 
 
 def _part(unit: Whole, total: _RowTotal, level: float) -> PartShare | str:

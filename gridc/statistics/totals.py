@@ -14,7 +14,7 @@ import numpy as np
 
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.envelope import LEVEL
-from gridc.statistics.strata import UNDETERMINED, PartShare, PartsStatistic, of_parts, part
+from gridc.statistics.strata import UNDETERMINED, PartShare, PartsStatistic, itself, of_parts, part
 from gridc.statistics.unit_intervals import UnitEstimate, unit_totals
 
 TIED = 1e-12
@@ -27,13 +27,9 @@ def _part(unit: Whole, rows: Floats, points: Floats, level: float) -> PartShare:
     return part(totals[:, 0], totals[:, 1], level)
 
 
-def _itself(shares: Floats) -> Floats:
-    return shares[:, 0]
-
-
 def share(unit: Whole, rows: Floats, points: Floats, level: float = LEVEL) -> PartsStatistic:
     """The points of rows over their number."""
-    return PartsStatistic(_itself, _parts(unit, [(rows, points)], level))
+    return PartsStatistic(itself, _parts(unit, [(rows, points)], level))
 
 
 def _parts(unit: Whole, shares: Sequence[tuple[Floats, Floats]], level: float) -> list[PartShare]:

@@ -9,12 +9,22 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import beta, binomtest, t
 
-from gridc.statistics import unbounded_means
-from gridc.statistics.arrays import Flags, Floats, Whole
+from gridc.statistics import total_ratios, totals, unbounded_means
+from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.of_totals import BEYOND, FEW, NOT_SMOOTH, UNMOVED, UNSEEN, of_totals
-from gridc.statistics.total_ratios import METHOD, NO_COST, NO_SUCCESS, NOTHING, ratio, ratio_gap
+from gridc.statistics.strata import CHANGES, PartsStatistic
+from gridc.statistics.total_ratios import NO_SUCCESS, NOTHING
 from gridc.statistics.unit_intervals import Ends, UnitEstimate, p_at
 from gridc.statistics.widest_gap import widest_gap
+
+
+def cost_ratio(unit: Whole, above: Floats, below: Floats) -> PartsStatistic:
+    return total_ratios.ratio(unit, above, below, np.ones(len(unit)))
+
+
+def ratio(unit: Whole, above: Floats, below: Floats, *, part_of: bool = False) -> UnitEstimate:
+    """Of rows that all count."""
+    return total_ratios.ratio(unit, above, below, np.ones(len(unit)), part_of=part_of).estimate()
 
 
 def first_of(count: int, ones: int) -> Floats:
@@ -111,40 +121,104 @@ def test_weighted_recall_is_a_share_of_its_weights() -> None:
     assert ends(everything) == pytest.approx(clopper_pearson(20, 20), rel=1e-8)
 
 
-def paired(seed: int, count: int) -> tuple[Whole, Flags, Floats, Floats]:
-    """The rows of two sides on the same units: the unit, which side, what they cost, and what succeeds."""
+def gaffke(points: Floats, rows: Floats, added: float) -> float:
+    """The lower limit of a mean of shares by simulation: units, and one more that has nothing, get weights
+    that are uniform on the simplex."""
+    random = np.random.default_rng(11)
+    drawn = random.standard_exponential((200_000, len(rows) + 1))
+    means = (drawn[:, 1:] @ points) / (drawn[:, 1:] @ rows + drawn[:, 0] * added)
+    return float(np.quantile(means, 0.025))
+
+
+def test_a_unit_nobody_saw_is_as_large_and_as_heavy_as_any() -> None:
+    """One unit of four rows is light, one of two rows is heavy: a heavy one of four rows may be missed."""
+    rows = np.array([4.0, 2.0, *[1.0] * 28])
+    weight = np.array([4.0, 20.0, *[1.0] * 28])
+    found = np.array([4.0, 20.0, *[1.0] * 14, *[0.0] * 14])
+    unit = np.repeat(np.arange(30), rows.astype(np.int64))
+    shared = (weight / rows)[unit], (found / rows)[unit]
+    low, high = ends(ratio(unit, shared[1], shared[0], part_of=True))
+    assert low == pytest.approx(gaffke(found, weight, 40), abs=0.005)
+    assert high == pytest.approx(1 - gaffke(weight - found, weight, 40), abs=0.005)
+
+
+def paired(seed: int, count: int) -> tuple[Whole, Floats, Floats]:
+    """The units of rows, and what they cost and what succeeds on two sides, (2, N) each."""
     random = np.random.default_rng(seed)
     won = random.random((2, count)) < np.array([[0.6], [0.4]])
-    cost = random.lognormal(0, 0.6, (2, count))
-    other = np.repeat([False, True], count)
-    return np.tile(np.arange(count), 2), other, cost.ravel(), won.ravel().astype(np.float64)
+    return np.arange(count), random.lognormal(0, 0.6, (2, count)), won.astype(np.float64)
 
 
-def test_a_ratio_of_ratios_turns_around_and_is_at_least_students() -> None:
-    unit, other, cost, won = paired(1, 90)
-    one, back = ratio_gap(unit, other, cost, won), ratio_gap(unit, ~other, cost, won)
-    ratios = [cost[side].sum() / won[side].sum() for side in (~other, other)]
-    assert one.value == pytest.approx(ratios[0] / ratios[1])
-    assert one.method == METHOD and one.units == 90
-    assert ends(back) == pytest.approx((1 / ends(one)[1], 1 / ends(one)[0]), rel=1e-6)
-    y, b = cost.reshape(2, 90), won.reshape(2, 90)
-    influence = y[0] / y[0].mean() - b[0] / b[0].mean() - y[1] / y[1].mean() + b[1] / b[1].mean()
-    half = t.ppf(0.975, 89) * influence.std(ddof=1) / np.sqrt(90)
-    assert np.log(ends(one)[1] / ratios[0] * ratios[1]) >= half - 1e-9
+def test_a_difference_of_ratios_by_hand() -> None:
+    """Both intervals and their correlation, by the squares of how far each moves it; or Student's t."""
+    unit, cost, won = paired(1, 90)
+    sides = [cost_ratio(unit, *side) for side in zip(cost, won, strict=True)]
+    found, back = sides[0].minus(sides[1]), sides[1].minus(sides[0])
+    ratios = cost.sum(axis=1) / won.sum(axis=1)
+    assert found.value == pytest.approx(ratios[0] - ratios[1])
+    assert found.method == CHANGES and found.units == 90
+    assert ends(back) == pytest.approx((-ends(found)[1], -ends(found)[0]), rel=1e-9)
+    influence = (cost - ratios[:, None] * won) / won.sum(axis=1)[:, None]
+    apart = influence[0] - influence[1]
+    carried = (apart**2).sum() ** 2 / (apart**4).sum()
+    student = t.ppf(0.975, carried - 1) * np.sqrt(90 / 89 * (apart**2).sum())
+    together = (influence[0] @ influence[1]) / np.sqrt(
+        (influence[0] @ influence[0]) * (influence[1] @ influence[1])
+    )
+    (low, high), (other_low, other_high) = (ends(side.estimate()) for side in sides)
+    up, down = high - ratios[0], ratios[1] - other_low
+    reach = np.sqrt(up**2 + down**2 - 2 * together * up * down)
+    assert ends(found)[1] == pytest.approx(ratios[0] - ratios[1] + max(reach, student), rel=1e-6)
+    down, up = ratios[0] - low, other_high - ratios[1]
+    reach = np.sqrt(up**2 + down**2 - 2 * together * up * down)
+    assert ends(found)[0] == pytest.approx(ratios[0] - ratios[1] - max(reach, student), rel=1e-6)
 
 
-def test_a_ratio_of_ratios_of_one_model_with_itself_is_one_and_not_for_sure() -> None:
-    unit, other, cost, won = paired(2, 90)
-    same = ratio_gap(unit, other, np.tile(cost[:90], 2), np.tile(won[:90], 2))
-    assert same.value == 1 and ends(same)[0] < 1 < ends(same)[1]
+def test_a_difference_of_ratios_needs_successes_and_costs() -> None:
+    unit, cost, won = paired(3, 30)
+    sides = [cost_ratio(unit, *side) for side in zip(cost, won, strict=True)]
+    nothing = cost_ratio(unit, cost[0], np.zeros(30))
+    assert [each.minus(other).no_interval for each, other in ((sides[0], nothing), (nothing, sides[0]))] == [
+        NO_SUCCESS
+    ] * 2
+    free = cost_ratio(unit, np.zeros(30), won[1])
+    apart = sides[0].minus(free)
+    assert (apart.value, apart.interval, apart.no_interval) == (sides[0].estimate().value, None, NOTHING)
 
 
-def test_a_ratio_of_ratios_needs_successes_and_costs() -> None:
-    unit, other, cost, won = paired(3, 30)
-    assert ratio_gap(unit, other, cost, won * other).no_interval == NO_SUCCESS
-    assert ratio_gap(unit, other, cost, won * ~other).no_interval == NO_SUCCESS
-    assert ratio_gap(unit, other, cost * ~other, won).no_interval == NO_COST
-    assert ratio_gap(unit, other, cost * other, won).no_interval == NOTHING
+@pytest.mark.parametrize("seed", range(12))
+def test_a_difference_of_shares_agrees_with_mcnemars_exact_test(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    unit, rows = np.arange(60), np.ones(60)
+    one = (random.random(60) < 0.8).astype(np.float64)
+    other = np.where(random.random(60) < 0.15, 0.0, one)
+    low, high = ends(totals.share(unit, rows, one).minus(totals.share(unit, rows, other)))
+    gained, lost = int((one > other).sum()), int((one < other).sum())
+    p = binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
+    assert (low > 0 or high < 0) == (p < 0.05)
+
+
+def test_a_difference_of_shares_of_other_rows_is_no_nearer_than_what_units_change() -> None:
+    """Precision: both models call the same rows but for three."""
+    random = np.random.default_rng(4)
+    unit, right = np.arange(80), (random.random(80) < 0.7).astype(np.float64)
+    called = np.ones((2, 80))
+    called[1, :3] = 0
+    sides = [totals.share(unit, rows, rows * right) for rows in called]
+    low, high = ends(sides[0].minus(sides[1]))
+    moves, least, most = np.zeros(80), np.zeros(80), np.zeros(80)
+    for sign, rows in zip((1, -1), called, strict=True):
+        rate = (rows * right).sum() / rows.sum()
+        moves += sign * rows * (right - rate) / rows.sum()
+        edges = [sign * rows * (point - rate) / rows.sum() for point in (0, 1)]
+        least, most = least + np.minimum(*edges), most + np.maximum(*edges)
+    value = sum(sign * (rows * right).sum() / rows.sum() for sign, rows in zip((1, -1), called, strict=True))
+    room = most - least
+    added = float((room**2).sum() / room.sum())
+    bottom = value + least.sum() + room.sum() * gaffke(moves - least, room, added)
+    top = value + most.sum() - room.sum() * gaffke(most - moves, room, added)
+    assert low <= bottom + 0.004 and high >= top - 0.004
+    assert (low, high) == pytest.approx((bottom, top), abs=0.02)
 
 
 def normal_limits(values: list[float], error: float) -> Callable[[int, int, float], Ends]:

@@ -14,6 +14,7 @@ from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.variance import resampled
 from tests.worlds import margins
+from tests.worlds.differences import DIFFERENCES
 from tests.worlds.intervals import INTERVALS, misses
 from tests.worlds.rates import RATES
 from tests.worlds.ratios import RATIOS
@@ -476,6 +477,7 @@ GAMES = {
         *(of_difference(what) for what in ("misses", "contradicts its test", "ratio", "odds")),
         *INTERVALS,
         *RATES,
+        *DIFFERENCES,
         *STATED,
         *RATIOS,
         *(recovered(which) for which in ("interval", "fieller")),

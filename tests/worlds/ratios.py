@@ -8,7 +8,8 @@ from scipy.special import expit, logit
 
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.of_totals import of_totals
-from gridc.statistics.total_ratios import ratio, ratio_gap
+from gridc.statistics.strata import PartsStatistic
+from gridc.statistics.total_ratios import ratio
 from gridc.statistics.unit_intervals import Ends, change, gains_and_losses, share, unit_totals
 from gridc.statistics.widest_gap import widest_gap
 from tests.worlds.intervals import alike, missed, misses, of_units
@@ -69,13 +70,14 @@ def cost(rare: bool) -> Game:
         spent, won = costs(
             world, normal(random, of, units, world["together"]), alike(random, of, units, world["inside"])
         )
-        return missed(ratio(of, spent, np.where(won, 1.0, 0.0)), cost_per_success(world))
+        found = ratio(of, spent, np.where(won, 1.0, 0.0), np.ones(len(of)))
+        return missed(found.estimate(), cost_per_success(world))
 
     words = f"the interval of a cost per success misses{UNSEEN if rare else ''}"
     return Game(words, COSTS, play, INTERVAL, (RARE_FAILURES,))
 
 
-def times_as_much() -> Game:
+def dearer_by() -> Game:
     """Of two models, of which in how many units hardness and luck are one (`alike`)."""
 
     def play(world: World, random: np.random.Generator) -> bool | None:
@@ -84,21 +86,19 @@ def times_as_much() -> Game:
         of, units = of_units(world)
         same = (random.random(units) < world["alike"])[of]
         hard, luck = normal(random, of, units, world["together"]), alike(random, of, units, world["inside"])
-        spent, won, truth = [], [], []
+        found: list[PartsStatistic] = []
+        truth: list[float] = []
         for rate, times in zip(rates, (world["times"], 1.0), strict=True):
             own = {**world, "success": rate}
             own_hard = np.where(same, hard, normal(random, of, units, world["together"]))
             own_luck = np.where(same, luck, alike(random, of, units, world["inside"]))
             own_spent, own_won = costs(own, own_hard, own_luck)
-            spent.append(times * own_spent)
-            won.append(np.where(own_won, 1.0, 0.0))
+            found.append(ratio(of, times * own_spent, np.where(own_won, 1.0, 0.0), np.ones(len(of))))
             truth.append(times * cost_per_success(own))
-        other = np.repeat([False, True], len(of))
-        found = ratio_gap(np.tile(of, 2), other, np.concatenate(spent), np.concatenate(won))
-        return missed(found, truth[0] / truth[1])
+        return missed(found[0].minus(found[1]), truth[0] - truth[1])
 
     ranges = {**COSTS, "other": Range(0.02, 0.98), "times": Range(0.5, 3), "alike": SHARE}
-    return Game("the interval of a ratio of costs per success misses", ranges, play, INTERVAL)
+    return Game("the interval of a difference of two costs per success misses", ranges, play, INTERVAL)
 
 
 def weighted_recall(rare: bool) -> Game:
@@ -108,12 +108,9 @@ def weighted_recall(rare: bool) -> Game:
         of, units = of_units(world)
         share_of = min(world["heavy"] / units, 0.5)
         heavy = alike(random, of, units, world["whole"]) < share_of
-        weight = np.where(heavy, world["weight"], 1.0)
-        chance = np.where(heavy, world["of_heavy"], world["of_light"])
-        found = np.where(alike(random, of, units, world["inside"]) < chance, weight, 0.0)
-        weights = share_of * world["weight"], 1 - share_of
-        truth = (weights[0] * world["of_heavy"] + weights[1] * world["of_light"]) / sum(weights)
-        return missed(ratio(of, found, weight, part_of=True), truth)
+        chances = world["of_heavy"], world["of_light"]
+        found = recall_of(world, heavy, of, alike(random, of, units, world["inside"]), chances)
+        return missed(found.estimate(), true_recall(world, share_of, chances))
 
     ranges = {
         **UNITS, "heavy": RARE if rare else SEEN, "weight": Range(1, 10), "whole": FLAG,
@@ -125,6 +122,42 @@ def weighted_recall(rare: bool) -> Game:
         "of_heavy": 0, "of_light": 1,
     }  # fmt: skip
     return Game(words, ranges, play, INTERVAL, (hard,))
+
+
+def recall_of(
+    world: World, heavy: Flags, of: Whole, luck: Floats, chances: tuple[float, float]
+) -> PartsStatistic:
+    """What is found of findings that are heavy or light, of either with its chance."""
+    weight = np.where(heavy, world["weight"], 1.0)
+    found = np.where(luck < np.where(heavy, *chances), weight, 0.0)
+    return ratio(of, found, weight, np.ones(len(of)), part_of=True)
+
+
+def true_recall(world: World, share_of: float, chances: tuple[float, float]) -> float:
+    weights = np.array([share_of * world["weight"], 1 - share_of])
+    return float(weights @ chances / weights.sum())
+
+
+def recall_gap() -> Game:
+    """Of two models on the same findings, of which in how many units luck is one."""
+
+    def play(world: World, random: np.random.Generator) -> bool | None:
+        of, units = of_units(world)
+        share_of = min(world["heavy"] / units, 0.5)
+        heavy = alike(random, of, units, world["whole"]) < share_of
+        both = world["of_heavy"], world["of_light"]
+        chances = both, (both[0] * world["less"], both[1] * world["less"])
+        luck = [alike(random, of, units, world["inside"]) for _ in chances]
+        luck[1] = np.where((random.random(units) < world["alike"])[of], *luck)
+        one, other = (recall_of(world, heavy, of, own, each) for own, each in zip(luck, chances, strict=True))
+        truths = [true_recall(world, share_of, each) for each in chances]
+        return missed(one.minus(other), truths[0] - truths[1])
+
+    ranges = {
+        **UNITS, "heavy": SEEN, "weight": Range(1, 10), "whole": FLAG, "of_heavy": SHARE, "of_light": SHARE,
+        "less": SHARE, "alike": SHARE,
+    }  # fmt: skip
+    return Game("the interval of a difference of two weighted recalls misses", ranges, play, INTERVAL)
 
 
 LEVELS: Mapping[str, Range] = {
@@ -225,8 +258,9 @@ def written(name: str, function: Callable[[Floats], Floats]) -> Game:
 
 def games() -> Iterator[Game]:
     yield from (cost(rare) for rare in (False, True))
-    yield times_as_much()
+    yield dearer_by()
     yield from (weighted_recall(rare) for rare in (False, True))
+    yield recall_gap()
     yield Game("the interval of the widest gap over levels misses", LEVELS, gap_over_levels, INTERVAL)
     yield Game("the interval of a consistency misses", LEVELS, consistency, INTERVAL)
     yield written("F2", f_beta)

@@ -18,7 +18,6 @@ SAID = {
     "a ranking is decided (supported)",
     "the interval of a generalizability coefficient misses",
     "the interval of a ratio of odds misses",
-    "the interval of a weighted recall misses",
     "the interval of a function of totals misses (a difference of quotients)",
 }
 """What docs/sizes.md says is false more often than its level."""

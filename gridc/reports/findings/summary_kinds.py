@@ -34,7 +34,7 @@ from gridc.statistics.win_rates import win_rate_limits
 OfModel = Callable[[StatisticScope, StatisticRows], UnitEstimate]
 OfModels = Callable[[StatisticScope, StatisticRows], Sequence[UnitEstimate]]
 OfParts = Callable[[StatisticScope, StatisticRows], PartsStatistic | None]
-"""A statistic of shares; None where what it reads are no shares."""
+"""A statistic of parts; None where what it reads has none."""
 DifferenceOf = Callable[[StatisticScope, StatisticRows, Flags, Flags], UnitEstimate]
 """The value of some rows less that of others of the same units."""
 
@@ -178,17 +178,12 @@ def _total_difference(
     return of_totals(lambda sums: of(sums[:, :size]) - of(sums[:, size:]), both, scope.confidence)
 
 
-def _ratio(scope: StatisticScope, rows: StatisticRows) -> UnitEstimate:
+def _ratio(scope: StatisticScope, rows: StatisticRows) -> PartsStatistic:
     above, below = rows.values["above"], rows.values["below"]
     # Two numbers in one unit of the author's, such as severity found of severity, are a part and its whole.
     counted_in = {scope.units.get(name, name) for name in scope.statistic.outcomes.values()}
     part_of = len(counted_in) == 1 and bool((above <= below).all())
-    return total_ratios.ratio(rows.unit, above, below, scope.confidence, part_of=part_of)
-
-
-def _ratio_difference(scope: StatisticScope, rows: StatisticRows, one: Flags, other: Flags) -> UnitEstimate:
-    sides = (rows.totals(["above", "below"], each) for each in (one, other))
-    return _total_difference(_quotient, scope, *sides)
+    return total_ratios.ratio(rows.unit, above, below, rows.counted, scope.confidence, part_of=part_of)
 
 
 FUNCTIONS: Mapping[str, Callable[..., Floats]] = {
@@ -304,7 +299,7 @@ class SummaryKind:
         """The value of some rows less that of others. Not determined where the kind has none."""
         sides = [self.of_parts and self.of_parts(scope, rows.only(each)) for each in (one, other)]
         if sides[0] is not None and sides[1] is not None:
-            return sides[0].minus(sides[1])
+            return sides[0].minus(sides[1], scope.confidence)
         return UNDETERMINED if self.apart is None else self.apart(scope, rows, one, other)
 
 
@@ -368,9 +363,7 @@ KINDS: Mapping[StatisticKind, SummaryKind] = {
         reads="responses",
         reads_shares=True,
     ),
-    "ratio": SummaryKind(
-        "one total over another one", of_model=_ratio, apart=_ratio_difference, reads="responses"
-    ),
+    "ratio": SummaryKind("one total over another one", _ratio, reads="responses"),
     "formula": SummaryKind(
         "a formula of totals", of_model=_formula, apart=_formula_difference, reads="responses"
     ),

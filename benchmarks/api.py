@@ -95,7 +95,7 @@ def through_httpx(folder: Path, url: str, number: int, clients: int) -> Took:
     """What the same requests take by a bare loop with so many clients."""
     with study(folder, url, number, Budget()) as (_, _, _, calls):
         bodies = [
-            wire.body_of(
+            wire.generation_body(
                 "one",
                 each.prompt,
                 wire.asked_parameters(each.id, each.prompt, each.parameters, "openai"),

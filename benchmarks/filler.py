@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.synthetic import answer_content, level_of
 from gridc.compiler.compile import Compiled
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.score import score_sample
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.calls import PlannedSample, Prompt
 from gridc.compiler.lowering.plan import Plan
@@ -103,6 +103,6 @@ class Filler(Writer):
         """What answers score to: the same in every cell of a benchmark that is scored alike."""
         key = (cell.benchmark, cell.setting.method, sample.item.id, repr(contents))
         if key not in self._outcomes:
-            found = score(cell.setting, sample.item, contents)
+            found = score_sample(cell.setting, sample.item, contents)
             self._outcomes[key] = found.choice, found.score, canonical(found.evidence).decode()
         return self._outcomes[key]

@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest
 
 from gridc.reports.comparison import decision
-from gridc.reports.comparison.decision import Gate, ItemScores, TestedGate, paired_units, tests
+from gridc.reports.comparison.decision import Gate, ItemScores, TestedGate, margin_tests, paired_units
 from gridc.schema.comparison import UNREADABLE, ReleaseVerdict, StateCounts
 from gridc.statistics.arrays import Floats
 from gridc.statistics.paired_runs import PairedUnits, detectable
@@ -44,9 +44,9 @@ Rule = Callable[[int, int, int], ReleaseVerdict]
 def decided(units: PairedUnits, margin: float, a: StateCounts, b: StateCounts) -> ReleaseVerdict:
     """The verdict of `compare` on one benchmark at a margin in points, where the answers ended so."""
     gate = Gate(margin, True, decision.UNNAMED)
-    row = TestedGate(*tests(units, margin), gate, decision.why_not_passing(UNREADABLE, a, b))
-    (p,) = decision.corrected([row])
-    return decision.verdict(True, [decision.regression(p, row, ALPHA, ALPHA)])
+    row = TestedGate(*margin_tests(units, margin), gate, decision.why_not_passing(UNREADABLE, a, b))
+    (p,) = decision.holm_p_values([row])
+    return decision.release_verdict(True, [decision.regression(p, row, ALPHA, ALPHA)])
 
 
 def units(lost: int, won: int, items: int) -> PairedUnits:

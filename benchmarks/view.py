@@ -96,7 +96,7 @@ def pages(path: Path, stamp: str) -> Iterator[tuple[str, list[tuple[str, Query]]
     yield (
         "items that differ",
         [
-            (page_links.pair(stamp, b, where, m, other(m)), (_PAIR, [n, by_place[other(m), b, where]]))
+            (page_links.pair_link(stamp, b, where, m, other(m)), (_PAIR, [n, by_place[other(m), b, where]]))
             for n, _, m, b, where in some
         ],
     )
@@ -104,13 +104,16 @@ def pages(path: Path, stamp: str) -> Iterator[tuple[str, list[tuple[str, Query]]
         "item",
         [
             (
-                page_links.item(stamp, b, item[n]),
+                page_links.item_link(stamp, b, item[n]),
                 (_ROWS.format("s.item = ? AND s.cell IN (SELECT id FROM cell)"), [item[n]]),
             )
             for n, _, _, b, _ in some
         ],
     )
-    yield "sample", [(page_links.sample(stamp, key, item[n]), (_SAMPLE, [n, item[n]])) for n, key, *_ in some]
+    yield (
+        "sample",
+        [(page_links.sample_link(stamp, key, item[n]), (_SAMPLE, [n, item[n]])) for n, key, *_ in some],
+    )
     yield (
         "side by side",
         [

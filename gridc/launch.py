@@ -25,9 +25,27 @@ from subprocess import DEVNULL, PIPE, CompletedProcess, Popen, TimeoutExpired
 from typing import IO, NoReturn
 
 __all__ = [
-    "ACCELERATORS", "MODEL_PROGRAMS", "NETWORK", "PIPE", "Child", "CompletedProcess", "Copy",
-    "TimeoutExpired", "absolute_words", "bound_time", "environment", "fork", "importable", "is_waiting",
-    "passed", "python_path", "run", "run_within", "start", "surroundings", "with_path",
+    "ACCELERATORS",
+    "MODEL_PROGRAMS",
+    "NETWORK",
+    "PIPE",
+    "Child",
+    "CompletedProcess",
+    "Copy",
+    "TimeoutExpired",
+    "absolute_words",
+    "bound_time",
+    "environment",
+    "fork",
+    "importable",
+    "is_waiting",
+    "launch_program",
+    "passed",
+    "python_path",
+    "run_within",
+    "start",
+    "surroundings",
+    "with_path",
 ]  # fmt: skip
 
 Child = Popen[bytes]
@@ -178,7 +196,7 @@ def _replace_environment(found: Mapping[str, str]) -> None:
     os.environ.update(found)
 
 
-def run(
+def launch_program(
     command: Sequence[str],
     needs: Sequence[str] = (),
     input: bytes = b"",

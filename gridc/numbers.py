@@ -38,7 +38,7 @@ def in_unit(value: "Real | None", unit: str) -> str:
 def span_in_unit(ends: "Sequence[Real]", unit: str) -> str:
     """An interval with what it is counted in: `30.4 to 62.4 pp`, `3.68 to 4.23 tokens`."""
     form = {"": number, "%": hundredths, "pp": hundredths}.get(unit, amount)
-    return f"{between(ends, form)} {unit}".strip()
+    return f"{interval_words(ends, form)} {unit}".strip()
 
 
 def amount(value: "Real") -> str:
@@ -49,14 +49,14 @@ def amount(value: "Real") -> str:
     return f"{float(value):.{max(0, 2 - floor(log10(size)))}f}"
 
 
-def stated(value: "Real") -> str:
+def as_typed(value: "Real") -> str:
     """A number that somebody chose, with the digits that they chose: `0.05`, `5`."""
     return f"{float(value):.10g}"
 
 
 def stated_percent(share: "Real") -> str:
     """A share that somebody chose: `95 %`, `99.5 %`."""
-    return f"{stated(100 * share)} %"
+    return f"{as_typed(100 * share)} %"
 
 
 def with_sign(value: "Real | None", digits: int = 1) -> str:
@@ -67,7 +67,7 @@ def with_sign(value: "Real | None", digits: int = 1) -> str:
     return shown if float(shown) else shown[1:]
 
 
-def points(difference: "Real | None") -> str:
+def in_points(difference: "Real | None") -> str:
     """A difference of shares in percentage points: `+3.2`."""
     return with_sign(None if difference is None else 100 * difference)
 
@@ -82,7 +82,7 @@ def odds_ratio(log_odds: float) -> str:
     return figures(exp(log_odds))
 
 
-def between(ends: Sequence[Any] | None, form: Callable[..., str], *digits: int) -> str:
+def interval_words(ends: Sequence[Any] | None, form: Callable[..., str], *digits: int) -> str:
     """An interval in a table, each end in its form: `11.2 to 17.4`, and none as a dash."""
     return ABSENT if ends is None else " to ".join(form(end, *digits) for end in ends)
 
@@ -97,8 +97,8 @@ FEW_UNITS = (
 def over_units(value: Any, form: Callable[..., str], *digits: int) -> str:
     """The interval of a score, a gap or a rate over units: `11.2 to 17.4`; of few units `2.1 to 80.4; these
     units 11.2 to 17.4`."""
-    own = f"; these units {between(value.on_units, form, *digits)}" if value.on_units else ""
-    return f"{between(value.interval, form, *digits)}{own}"
+    own = f"; these units {interval_words(value.on_units, form, *digits)}" if value.on_units else ""
+    return f"{interval_words(value.interval, form, *digits)}{own}"
 
 
 def bracketed(ends: Sequence[Any], form: Callable[..., str], *digits: int) -> str:
@@ -144,8 +144,8 @@ def asked_items(asked: int, held: int = 0, distinct: int = 0) -> str:
 FORMS: dict[str, Any] = {
     form.__name__: form
     for form in (
-        number, in_unit, span_in_unit, hundredths, percent, stated, stated_percent, with_sign, points,
-        figures, odds_ratio, between, over_units, bracketed, p_value, p_in_text, count, asked_items,
+        number, in_unit, span_in_unit, hundredths, percent, as_typed, stated_percent, with_sign, in_points,
+        figures, odds_ratio, interval_words, over_units, bracketed, p_value, p_in_text, count, asked_items,
     )
 }  # fmt: skip
 """By name, as templates know them."""

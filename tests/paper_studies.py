@@ -18,7 +18,7 @@ from typing import Any
 
 import gridc
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.diagnostics.errors import HazardError
 from gridc.study import OpenStudy
 from tests.studies import Messages, Scripted, lines
@@ -267,7 +267,7 @@ def _hazards(spec: Path, data: Path) -> set[str]:
     """The codes of the hazards that are not waived, as far as they show at once."""
     try:
         compiled = compile_spec(spec, data)
-        prove(compiled.study, compiled.source)
+        prove_hazards(compiled.study, compiled.source)
     except HazardError as error:
         return {each.code for each in error.diagnostics}
     return set()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.diagnostics.errors import CODES, PACKAGE, WIDTH, markdown, text
+from gridc.diagnostics.errors import CODES, PACKAGE, WIDTH, code_markdown, code_text
 
 EXAMPLES = {code: entry.example for code, entry in CODES.items() if entry.example is not None}
 ROOMS = sorted(PACKAGE.rglob("codes.toml"))
@@ -13,12 +13,12 @@ ROOMS = sorted(PACKAGE.rglob("codes.toml"))
 
 @pytest.mark.parametrize("code", CODES)
 def test_every_code_has_its_long_form(code: str) -> None:
-    told = text(code)
+    told = code_text(code)
     assert told.startswith(f"{code}: {CODES[code].title}\n\n")
     assert all(len(line) <= 110 for line in told.split("\n"))
     assert len(CODES[code].explanation.split()) >= 14, "what is wrong, why, and the way out"
     assert max(map(len, told.split("\n\n")[1].split("\n"))) <= WIDTH
-    assert CODES[code].explanation in markdown(code)
+    assert CODES[code].explanation in code_markdown(code)
 
 
 @pytest.mark.parametrize("code", EXAMPLES)

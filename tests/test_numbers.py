@@ -27,16 +27,16 @@ def test_p_has_one_form(p: float | None, shown: str, told: str) -> None:
 
 
 def test_what_rounds_to_nothing_has_no_sign() -> None:
-    assert numbers.points(-0.0001) == numbers.points(Fraction(1, 4000)) == "0.0"
+    assert numbers.in_points(-0.0001) == numbers.in_points(Fraction(1, 4000)) == "0.0"
     assert numbers.hundredths(-0.0001) == "0.0" and numbers.number(-0.0001) == "0.000"
     assert numbers.percent(Fraction(1, 3)) == "33.3 %"
 
 
 def test_an_interval_has_the_form_of_its_ends() -> None:
-    assert numbers.between((0.1, 0.25), numbers.percent) == "10.0 % to 25.0 %"
-    assert numbers.bracketed((-0.1, 0.25), numbers.points) == "[-10.0, +25.0]"
+    assert numbers.interval_words((0.1, 0.25), numbers.percent) == "10.0 % to 25.0 %"
+    assert numbers.bracketed((-0.1, 0.25), numbers.in_points) == "[-10.0, +25.0]"
     assert numbers.bracketed((0.1, 0.25), numbers.hundredths, 0) == "[10, 25]"
-    assert numbers.between(None, numbers.points) == "–"
+    assert numbers.interval_words(None, numbers.in_points) == "–"
 
 
 def test_pages_viewer_and_comparisons_print_the_same() -> None:
@@ -53,7 +53,11 @@ def test_pages_viewer_and_comparisons_print_the_same() -> None:
         low=-5.0,
         high=0.01,
     )
-    assert comparison.interval(estimate) == numbers.between((-0.05, 0.0001), numbers.points) == "-5.0 to 0.0"
+    assert (
+        comparison.change_interval(estimate)
+        == numbers.interval_words((-0.05, 0.0001), numbers.in_points)
+        == "-5.0 to 0.0"
+    )
 
 
 def test_latex_sets_the_sign_of_a_number_and_the_hyphen_of_a_name() -> None:

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft4Validator
 
 from gridc import __version__
-from gridc.compiler.frontend.source import parse
+from gridc.compiler.frontend.source import parse_source
 from gridc.diagnostics.errors import CODES, Diagnostic
 from gridc.diagnostics.sarif import SCHEMA, repository_root, sarif
 
@@ -27,7 +27,7 @@ def log(*found: Diagnostic) -> dict[str, Any]:
 
 
 def found(file: str = "/repository/specs/a b.toml") -> Diagnostic:
-    return parse(TEXT, Path(file)).diagnose("GC202", ("name",), "no `T5`", "did you mean `T4`?")
+    return parse_source(TEXT, Path(file)).diagnose("GC202", ("name",), "no `T5`", "did you mean `T4`?")
 
 
 def test_a_log_without_findings_is_a_log() -> None:

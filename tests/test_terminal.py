@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.cli import main
-from gridc.cli.terminal import diagnostics, print_table, progress, visible
-from gridc.compiler.frontend.source import parse
+from gridc.cli.terminal import diagnostic_text, print_table, progress, visible
+from gridc.compiler.frontend.source import parse_source
 from gridc.diagnostics.errors import CODES, Diagnostic, GridcError, Span, diagnostic, json_text
 from gridc.runtime.run import RunStep
 
@@ -25,7 +25,7 @@ def test_escape_sequences_become_pictures() -> None:
 
 
 def test_the_caret_stands_under_the_place() -> None:
-    source = parse('"ключ" = 1\nname = "T5"\n', Path("x.toml"))
+    source = parse_source('"ключ" = 1\nname = "T5"\n', Path("x.toml"))
     printed = diagnostic(source.diagnose("GC202", ("name",), "no `T5`", "did you mean `T4`?"))
     assert printed.splitlines() == [
         "error[GC202]: no `T5`",
@@ -79,7 +79,7 @@ def test_a_bar_without_a_number_of_tokens_shows_none(monkeypatch: pytest.MonkeyP
 
 
 def test_a_long_list_says_what_it_leaves_out() -> None:
-    printed = diagnostics(tuple(Diagnostic("GC701", f"input {number}") for number in range(60)))
+    printed = diagnostic_text(tuple(Diagnostic("GC701", f"input {number}") for number in range(60)))
     assert "input 49" in printed
     assert "10 more GC701 (--json lists all)" in printed
 

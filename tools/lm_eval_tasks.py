@@ -28,7 +28,7 @@ from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from gridc.adapters.tasks import lm_eval_files
 from gridc.adapters.tasks.lm_eval import load
-from gridc.adapters.tasks.lm_eval_effects import configured, effects
+from gridc.adapters.tasks.lm_eval_effects import configured, task_effects
 
 ROWS = 5
 LONG = 4
@@ -317,7 +317,7 @@ def _function_keys(paths: set[Path]) -> frozenset[str]:
 def refusal(name: str, config: Mapping[str, Any]) -> str:
     """Why a configuration is refused; empty where it is not."""
     try:
-        effects(lm_eval_files.Leaf(name, config), None)
+        task_effects(lm_eval_files.Leaf(name, config), None)
     except lm_eval_files.Refused as error:
         return str(error)
     return ""

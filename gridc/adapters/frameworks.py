@@ -49,14 +49,14 @@ def framework_procedure(
         made[:] = made or [model()]
         token = ASKING.set(ask)
         try:
-            return text_of(function(scaffold, task, made[0]))
+            return text_of_answer(function(scaffold, task, made[0]))
         finally:
             ASKING.reset(token)
 
     return follow(run, packages)
 
 
-def text_of(answer: Any) -> str:
+def text_of_answer(answer: Any) -> str:
     """The text of an answer: itself, or the `content` of a message. Raises `TypeError`."""
     text = answer if isinstance(answer, str) else getattr(answer, "content", None)
     if not isinstance(text, str):

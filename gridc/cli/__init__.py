@@ -148,5 +148,5 @@ def _fail(error: GridcError) -> NoReturn:
     if "--json" in sys.argv:
         print_json({"diagnostics": [diagnostic.as_json() for diagnostic in error.diagnostics]})
     else:
-        click.echo(terminal.diagnostics(error.diagnostics), err=True)
+        click.echo(terminal.diagnostic_text(error.diagnostics), err=True)
     raise SystemExit(error.exit_code)

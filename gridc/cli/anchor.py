@@ -5,12 +5,12 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import JSON, SIGNING_KEY, believes, of_study, print_json
+from gridc.cli.options import JSON, SIGNING_KEY, believes, print_json, study_command
 from gridc.study import OpenStudy
 
 
 @click.command()
-@of_study
+@study_command
 @JSON
 @SIGNING_KEY
 @click.option("--tsa", metavar="URL", help="Have this RFC 3161 authority time-stamp it.")

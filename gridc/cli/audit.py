@@ -9,7 +9,7 @@ import click
 
 from gridc import study as studies
 from gridc.cli import terminal
-from gridc.cli.options import JSON, of_study, print_json
+from gridc.cli.options import JSON, print_json, study_command
 from gridc.cli.terminal import visible
 from gridc.numbers import percent
 from gridc.study import OpenStudy
@@ -26,7 +26,7 @@ def audit() -> None:
 
 
 @audit.command()
-@of_study
+@study_command
 @JSON
 @click.option(
     "-n",
@@ -110,7 +110,7 @@ def _explained(decision: "SampleDecision", configurations: tuple[str, ...]) -> I
 
 @audit.command()
 @LABELS
-@of_study
+@study_command
 @JSON
 @click.option(
     "--and",

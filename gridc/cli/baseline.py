@@ -6,7 +6,7 @@ import click
 
 from gridc import study
 from gridc.cli import terminal
-from gridc.cli.options import JSON, READINGS, SIGNING_KEY, by_benchmark, print_json, reads_logs
+from gridc.cli.options import JSON, READINGS, SIGNING_KEY, print_json, readings_by_benchmark, reads_logs
 from gridc.study import LogOptions
 
 
@@ -31,7 +31,7 @@ def baseline(
 
     The file holds items, scores, how answers ended, and what was asked and scored by which code; it holds no
     texts. A run is what `gridc compare` takes."""
-    written = study.baseline(run, to, policy, by_benchmark(readings), key, **how)
+    written = study.baseline(run, to, policy, readings_by_benchmark(readings), key, **how)
     if as_json:
         print_json(written.as_json())
         return

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import of_study
+from gridc.cli.options import study_command
 from gridc.study import OpenStudy
 
 README = click.argument("readme", type=click.Path(path_type=Path, exists=True, dir_okay=False))
@@ -25,7 +25,7 @@ def card() -> None:
 
 @card.command()
 @README
-@of_study
+@study_command
 @FROM
 @click.option("--model", help="Which model of the study. Needed where it has several.")
 @click.option("--link", help="Address of the certificate. Default: its digest, as a urn.")
@@ -43,7 +43,7 @@ def attach(
 
 @card.command()
 @README
-@of_study
+@study_command
 @FROM
 def check(readme: Path, study: OpenStudy, deck: Path | None) -> None:
     """Say whether the attached cards still match the study."""

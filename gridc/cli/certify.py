@@ -14,10 +14,10 @@ from gridc.cli.options import (
     JSON,
     MultiValueCommand,
     believes,
-    of_study,
     print_json,
     reads_logs,
     resumable,
+    study_command,
 )
 from gridc.numbers import percent
 from gridc.study import LogOptions, OpenStudy
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     help="With --from: how many items the benchmark has, where logs list only those that were resolved.",
 )
-@of_study
+@study_command
 @JSON
 @click.option("--until-decided", is_flag=True, help="Ask only what certifies reversals, and stop.")
 @ALLOW
@@ -129,7 +129,7 @@ def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
             _lines(remarks)
             _table(words.SCORES, words.scores(row), words.SHOWN)
         if row.standings is not None:
-            _table(standings.COLUMNS, standings.table(row.standings), words.SHOWN)
+            _table(standings.COLUMNS, standings.order_table(row.standings), words.SHOWN)
         for line in words.conclusions(row):
             click.echo(terminal.bullet(line))
         if many:

@@ -12,8 +12,8 @@ from gridc.cli.options import (
     READINGS,
     SIGNERS,
     MultiValueCommand,
-    by_benchmark,
     print_json,
+    readings_by_benchmark,
     reads_logs,
 )
 from gridc.study import LogOptions
@@ -107,7 +107,7 @@ def compare(
     comparable.
     """
     firsts, second = _sides(runs, baselines)
-    stated = by_benchmark(readings)
+    stated = readings_by_benchmark(readings)
     report = study.compare(firsts, second, margin, policy, exit_codes, stated, signers, **how)
     written = [report.write(form, path) for form, path in files.items() if path is not None]
     written += [] if out is None else report.write_all(out)

@@ -46,8 +46,8 @@ def _head(comparison: RunComparison) -> Iterator[str]:
     if unknown:
         yield f"                   not recorded: {unknown}"
     for row in comparison.benchmarks:
-        ends = f"a: {words.states(row.states_a)}; b: {words.states(row.states_b)}"
-        yield f"{row.name}: {words.items(row)}; {ends}"
+        ends = f"a: {words.state_words(row.states_a)}; b: {words.state_words(row.states_b)}"
+        yield f"{row.name}: {words.item_words(row)}; {ends}"
     for warning in comparison.warnings:
         yield f"warning: {warning}"
 
@@ -59,8 +59,8 @@ def _cells(comparison: RunComparison, row: ComparedBenchmark) -> Iterator[str]:
     if score is None:
         yield from ("", "", "", "")
     else:
-        yield from (words.score(score.a, score.a_bounds), words.score(score.b, score.b_bounds))
-        yield from words.change_of(comparison, row)
+        yield from (words.score_words(score.a, score.a_bounds), words.score_words(score.b, score.b_bounds))
+        yield from words.change_cells(comparison, row)
     yield from (words.flips_of(comparison, row), words.decided_words(comparison, row))
 
 
@@ -71,7 +71,7 @@ def _absent_cells(comparison: RunComparison, gate: AbsentGate) -> Iterator[str]:
 
 def _tail(comparison: RunComparison) -> Iterator[str]:
     for row in comparison.benchmarks:
-        for note in words.notes(row):
+        for note in words.benchmark_notes(row):
             yield f"{row.name}: {note}"
     for row in () if comparison.verdict == "NOT COMPARABLE" else comparison.benchmarks:
         if sight := words.sight(row, comparison.changing):

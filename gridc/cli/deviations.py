@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import JSON, of_study, print_json
+from gridc.cli.options import JSON, print_json, study_command
 from gridc.cli.terminal import visible
 from gridc.diagnostics.errors import StampError
 from gridc.study import OpenStudy
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@of_study
+@study_command
 @JSON
 @click.option("--write", is_flag=True, help="Add what is missing to the log, and fill in its values.")
 @click.option(

@@ -8,7 +8,7 @@ import click
 from gridc import study
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
-from gridc.numbers import hundredths, p_in_text, points
+from gridc.numbers import hundredths, in_points, p_in_text
 from gridc.schema.certificate import ChangeRow
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _level(row: "LevelSummary") -> str:
     summary = row.summary
     spread = "" if summary.sd is None else f", sd {hundredths(summary.sd)}"
     return (
-        f"{row.axis}={row.level}: {points(summary.mean)} pp in the mean of {summary.n:,} cells{spread}; "
+        f"{row.axis}={row.level}: {in_points(summary.mean)} pp in the mean of {summary.n:,} cells{spread}; "
         f"in size {hundredths(summary.mean_absolute)}, at most {hundredths(summary.max_absolute)}"
     )
 
@@ -126,6 +126,6 @@ def _cell(found: "CellDifference") -> str:
     a, b = ("{}/{}".format(*score) if score else "" for score in (found.a, found.b))
     name = found.cell if found.cell_b is None else f"{found.cell} beside {found.cell_b}"
     return (
-        f"{name}: {a} -> {b}, {points(found.difference)} pp ({error}{test}; of {found.items} items "
+        f"{name}: {a} -> {b}, {in_points(found.difference)} pp ({error}{test}; of {found.items} items "
         f"in both{units} {found.up} up, {found.down} down)"
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gridc.cli.options import JSON, of_study, print_json
+from gridc.cli.options import JSON, print_json, study_command
 from gridc.study import OpenStudy
 from gridc.study.exports import EXPORTS, TABLES, Export
 
@@ -46,7 +46,7 @@ def _print_dictionary(as_json: bool) -> None:
 
 def _command(name: str, form: Export) -> click.Command:
     @click.command(name, help=form.help)
-    @of_study
+    @study_command
     @click.option(
         "--to",
         type=click.Path(path_type=Path),
@@ -64,7 +64,7 @@ def _command(name: str, form: Export) -> click.Command:
 
 def _table(name: str, help: str) -> click.Command:
     @click.command(name, help=f"{help} `gridc export --dictionary` says what each column holds.")
-    @of_study
+    @study_command
     @click.option(
         "--to",
         type=click.Path(path_type=Path),

@@ -155,7 +155,7 @@ def init(
         click.echo(terminal.visible(line))
     click.echo(f"wrote {spec} and {schema}")
     if begun.ahead:
-        click.echo(terminal.diagnostics(begun.ahead), err=True)
+        click.echo(terminal.diagnostic_text(begun.ahead), err=True)
     where = "" if spec == Path("gridcard.toml") else f" {shlex.quote(str(spec))}"
     state = "valid, but the points above are open" if begun.ahead else "valid"
     state = state if begun.validated else "not validated yet"

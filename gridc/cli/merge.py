@@ -5,12 +5,12 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import ACKNOWLEDGE, JSON, of_study, print_json
+from gridc.cli.options import ACKNOWLEDGE, JSON, print_json, study_command
 from gridc.study import OpenStudy
 
 
 @click.command()
-@of_study
+@study_command
 @click.argument("others", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="STORE...")
 @JSON
 @ACKNOWLEDGE

@@ -205,7 +205,7 @@ def FOLDERS(command: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802  #
     return _DATA(_MODELS(command))
 
 
-def of_spec(command: Callable[..., Any]) -> Callable[..., Any]:
+def spec_command(command: Callable[..., Any]) -> Callable[..., Any]:
     """What a command is about as one argument, `study`: its spec, the folders that lie elsewhere on each
     machine, and whom the person believes, of a command that asks (`believes`)."""
 
@@ -221,9 +221,9 @@ def of_spec(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def of_study(command: Callable[..., Any]) -> Callable[..., Any]:
+def study_command(command: Callable[..., Any]) -> Callable[..., Any]:
     """The same of a command that asks the study's results folder."""
-    return of_spec(OUT(command))
+    return spec_command(OUT(command))
 
 
 def believes(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -249,8 +249,8 @@ def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run(benchmarks: tuple[str, ...], names: tuple[str, ...], **rest: Any) -> Any:
         how: dict[str, Any] = {
-            "benchmarks": named("--benchmark", benchmarks),
-            "models": named("--model", names),
+            "benchmarks": options_by_name("--benchmark", benchmarks),
+            "models": options_by_name("--model", names),
             **{name: rest.pop(name) for name in _OF_LOGS if name in rest},
         }
         return command(how=how, **rest)
@@ -267,7 +267,7 @@ READINGS = click.option(
 )
 
 
-def by_benchmark(stated: Iterable[str]) -> dict[str, str]:
+def readings_by_benchmark(stated: Iterable[str]) -> dict[str, str]:
     """What `READINGS` states: `READING`, which has no name before it, and `BENCHMARK=READING`."""
     parts = [text.rpartition("=") for text in stated]
     return {name: reading for name, _, reading in parts}
@@ -288,7 +288,7 @@ def resumable() -> Iterator[None]:
         raise SystemExit(6) from None
 
 
-def named(option: str, stated: Iterable[str]) -> dict[str, list[str]]:
+def options_by_name(option: str, stated: Iterable[str]) -> dict[str, list[str]]:
     """`NAME=ONE,OTHER` by name."""
     names = {}
     for text in stated:

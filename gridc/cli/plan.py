@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import JSON, Percentage, of_study, print_json
+from gridc.cli.options import JSON, Percentage, print_json, study_command
 from gridc.cli.terminal import visible
 from gridc.numbers import percent
 from gridc.study import OpenStudy
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@of_study
+@study_command
 @JSON
 @click.option("--against", "earlier", metavar="STAMP", help="Compare with a stamp or lock file.")
 @click.option("--decide", metavar="H1,H2", help="Find the cheapest design that can decide these hypotheses.")
@@ -284,7 +284,7 @@ def _prospects(hypotheses: list[dict[str, Any]], assumed: str) -> Iterator[str]:
 
 def _tested(hypothesis: dict[str, Any]) -> str:
     """`80 items in 20 units, margin 2 pp`."""
-    from gridc.schema.inference import between  # pydantic's, which costs, and not every command asks
+    from gridc.schema.inference import contrast_noun  # pydantic's, which costs, and not every command asks
 
     items, units = (hypothesis[key] for key in ("items", "units"))
     text = "an unknown number of items" if items is None else f"{items:,} items"
@@ -292,7 +292,7 @@ def _tested(hypothesis: dict[str, Any]) -> str:
         text += f" in {units:,} units"
     if hypothesis["margin_pp"] is None:
         return text
-    return f"{text}, margin {hypothesis['margin_pp']:g} pp between {between(hypothesis['axis'])}"
+    return f"{text}, margin {hypothesis['margin_pp']:g} pp between {contrast_noun(hypothesis['axis'])}"
 
 
 def _later_calls(estimates: "Mapping[str, Mapping[str, Any]]") -> "Iterator[str]":

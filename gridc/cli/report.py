@@ -85,7 +85,7 @@ def report(
     click.echo()
     for statement in shown.urgent:
         click.echo(terminal.bullet(statement))
-    for line in terminal.answer(shown.answer):
+    for line in terminal.answer_lines(shown.answer):
         click.echo(line)
     for line in score_table(shown.scoreboard):
         click.echo(line)

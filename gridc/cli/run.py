@@ -3,13 +3,13 @@
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import ACKNOWLEDGE, ALLOW, JSON, of_study, print_json, resumable
+from gridc.cli.options import ACKNOWLEDGE, ALLOW, JSON, print_json, resumable, study_command
 from gridc.cli.terminal import score_table
 from gridc.study import OpenStudy, RayCluster
 
 
 @click.command()
-@of_study
+@study_command
 @JSON
 @click.option(
     "--shard", metavar="K/N", help="Run only part K of N; `slurm` runs the part of this Slurm array task."

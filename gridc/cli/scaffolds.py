@@ -8,7 +8,7 @@ import click
 
 from gridc import study as studies
 from gridc.cli import terminal
-from gridc.cli.options import JSON, of_study, print_json
+from gridc.cli.options import JSON, print_json, study_command
 from gridc.cli.terminal import visible
 from gridc.numbers import percent
 from gridc.study import OpenStudy
@@ -20,7 +20,7 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 @click.command()
-@of_study
+@study_command
 @JSON
 @click.option("--calls", type=FILE, help="Trace the sub-calls in this JSONL file instead of a study's.")
 @click.option("--tasks", type=FILE, help="The task of each item in these sub-calls, as JSONL.")

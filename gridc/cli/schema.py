@@ -19,6 +19,6 @@ def schema(name: str, write: bool, markdown: bool) -> None:
     if markdown:
         click.echo(reference(name), nl=False)
     elif write:
-        jsonschema.write(name, Path())
+        jsonschema.write_schema(name, Path())
     else:
-        click.echo(jsonschema.text(name), nl=False)
+        click.echo(jsonschema.schema_text(name), nl=False)

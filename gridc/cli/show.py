@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import JSON, of_study, print_json
+from gridc.cli.options import JSON, print_json, study_command
 from gridc.cli.terminal import paint, visible
 from gridc.study import OpenStudy
 
@@ -19,7 +19,7 @@ CONTEXT = 2
 
 
 @click.command()
-@of_study
+@study_command
 @click.option("--item", help="The id of an item, or its number from 1. Default: the first.")
 @click.option("--model", help="The same as --where model=MODEL.")
 @click.option("--benchmark", help="The same as --where benchmark=BENCHMARK.")
@@ -110,7 +110,7 @@ def _sample(sample: "ShownSample", showing: "Showing") -> Iterator[str]:
         yield visible(f"exemplars, with their answers: {', '.join(sample.exemplars)}")
     if sample.failure:
         yield ""
-        yield terminal.diagnostics(sample.failure)
+        yield terminal.diagnostic_text(sample.failure)
         yield from _item(sample)
         return
     for call in sample.calls:

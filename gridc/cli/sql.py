@@ -100,7 +100,7 @@ def _shell(store_queries: "Queries", style: str) -> None:
         except GridcError as error:
             if not talking:
                 raise
-            click.echo(terminal.diagnostics(error.diagnostics), err=True)
+            click.echo(terminal.diagnostic_text(error.diagnostics), err=True)
 
 
 def _statements(talking: bool) -> Iterator[str]:

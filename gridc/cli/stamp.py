@@ -3,12 +3,12 @@
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import JSON, believes, of_spec, print_json
+from gridc.cli.options import JSON, believes, print_json, spec_command
 from gridc.study import OpenStudy
 
 
 @click.command()
-@of_spec
+@spec_command
 @JSON
 @click.option("--supersede", is_flag=True, help="Replace a stamp that the spec no longer matches.")
 @click.option("--check", is_flag=True, help="Write nothing; say whether the lock matches the spec.")

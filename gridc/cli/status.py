@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import JSON, of_study, print_json
+from gridc.cli.options import JSON, print_json, study_command
 from gridc.cli.terminal import score_table, visible
 from gridc.numbers import percent
 from gridc.study import OpenStudy
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@of_study
+@study_command
 @JSON
 def status(study: OpenStudy, as_json: bool) -> None:
     """Say how far the run is: what is left, how fast it goes, what failed, what it took.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridc.diagnostics import errors
 from gridc.diagnostics.errors import visible as visible
-from gridc.numbers import FEW_UNITS, between, hundredths, over_units, percent
+from gridc.numbers import FEW_UNITS, hundredths, interval_words, over_units, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,7 +47,7 @@ def paint(text: str, *, err: bool = False, **style: Any) -> str:
     return click.style(text, **style)
 
 
-def diagnostics(findings: "Sequence[Diagnostic]") -> str:
+def diagnostic_text(findings: "Sequence[Diagnostic]") -> str:
     """Diagnostics as compilers print them, coloured where standard error is a terminal."""
     return errors.diagnostics(findings, paint=partial(paint, err=True))
 
@@ -63,7 +63,7 @@ MOST_VERDICTS = 6
 """Verdicts on two models that a terminal shows; the page has all."""
 
 
-def answer(shown: "StudyAnswer") -> "Iterator[str]":
+def answer_lines(shown: "StudyAnswer") -> "Iterator[str]":
     """What came of a study: the answer, the verdicts, what may be printed, what was asked, and what speaks
     against it."""
     import click
@@ -337,9 +337,9 @@ def _heading(board: "Scoreboard", size: str) -> Iterator[str]:
 
 
 def _row(model: "ScoreboardRow", board: "Scoreboard") -> list[str]:
-    row = [visible(model.model), hundredths(model.score), between(model.interval, hundredths)]
+    row = [visible(model.model), hundredths(model.score), interval_words(model.interval, hundredths)]
     if board.few:
-        row.append(between(model.on_units, hundredths))
+        row.append(interval_words(model.on_units, hundredths))
     if board.configurations > 1:
         row.append(_range(model, board))
     row.append("–" if model.unreadable is None else f"{model.unreadable:,} of {model.samples:,}")
@@ -356,5 +356,5 @@ def _rate(model: "ScoreboardRow", name: str) -> str:
 def _range(model: "ScoreboardRow", board: "Scoreboard") -> str:
     if model.least is None or model.greatest is None:
         return "–"
-    ends = between((model.least, model.greatest), hundredths)
+    ends = interval_words((model.least, model.greatest), hundredths)
     return ends if model.measured == board.configurations else f"{ends} ({model.measured:,} measured)"

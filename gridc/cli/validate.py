@@ -65,7 +65,7 @@ def validate(
     else:
         _print(rows, check)
         if wrong:
-            click.echo(terminal.diagnostics(wrong), err=True)
+            click.echo(terminal.diagnostic_text(wrong), err=True)
     raise SystemExit(max(row.exit_code for row in rows))
 
 
@@ -75,7 +75,7 @@ def _expand(specs: tuple[Path, ...], data: Path | None, models: Path | None) -> 
     click.echo(open_study(specs[0], data, models=models).expanded(), nl=False)
     (row,) = validate_all(specs, data, models=models)
     if row.diagnostics:
-        click.echo(terminal.diagnostics(row.diagnostics), err=True)
+        click.echo(terminal.diagnostic_text(row.diagnostics), err=True)
     raise SystemExit(row.exit_code)
 
 

@@ -3,12 +3,12 @@
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import JSON, Percentage, Seed, believes, of_study, print_json
+from gridc.cli.options import JSON, Percentage, Seed, believes, print_json, study_command
 from gridc.study import OpenStudy
 
 
 @click.command()
-@of_study
+@study_command
 @JSON
 @click.option("--rerun", type=Percentage(), help="Also repeat a random share of the calls, such as 1%.")
 @click.option("--rerun-seed", type=Seed(), help="Repeat the draw of an earlier rerun.")

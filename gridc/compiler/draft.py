@@ -269,7 +269,7 @@ def draft(
         raise UsageError([Diagnostic("GC000", problem, help=help)])
     read = [
         _benchmark(
-            benchmark, folder, [one for one in stated if one.name in (None, *names_of(benchmark))], gold
+            benchmark, folder, [one for one in stated if one.name in (None, *data_names(benchmark))], gold
         )
         for benchmark in benchmarks
     ]
@@ -384,7 +384,7 @@ def _unwritable(texts: Iterable[str]) -> Iterator[Diagnostic]:
             yield Diagnostic("GC000", f"{text!r} cannot be written as text")
 
 
-def names_of(benchmark: str) -> tuple[str, ...]:
+def data_names(benchmark: str) -> tuple[str, ...]:
     """What a statement may call the file of a benchmark: as it was given, and by its name alone."""
     return (benchmark, benchmark.rpartition("/")[2], Path(benchmark).stem)
 

@@ -194,7 +194,7 @@ class Collector:
 WIDTH = 90
 
 
-def text(code: str) -> str:
+def code_text(code: str) -> str:
     """As `gridc explain` prints it."""
     entry = CODES[code]
     paragraphs = [f"{code}: {entry.title}", textwrap.fill(entry.explanation, WIDTH)]
@@ -203,7 +203,7 @@ def text(code: str) -> str:
     return "\n\n".join(paragraphs)
 
 
-def markdown(code: str) -> str:
+def code_markdown(code: str) -> str:
     """The same for code scanning services and documents."""
     entry = CODES[code]
     example = "" if entry.example is None else f"\n\n```toml\n{entry.example.strip()}\n```"

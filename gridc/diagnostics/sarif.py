@@ -61,7 +61,7 @@ def _rule(code: str, entry: Code) -> dict[str, Any]:
         "name": "".join(word[:1].upper() + word[1:] for word in entry.title.split() if word.isalnum()),
         "shortDescription": {"text": f"{title}."},
         "fullDescription": {"text": entry.explanation},
-        "help": {"text": errors.text(code), "markdown": errors.markdown(code)},
+        "help": {"text": errors.code_text(code), "markdown": errors.code_markdown(code)},
         "defaultConfiguration": {"level": "error"},
         "properties": {"problem.severity": "error", "precision": "very-high"},
     }

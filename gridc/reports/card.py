@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gridc.compiler.frontend.measurands import names_of
+from gridc.compiler.frontend.measurands import measurand_names
 from gridc.compiler.grid.cells import ONLY
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.instrument.propagation import PARTS, STATES
@@ -23,15 +23,15 @@ from gridc.numbers import asked_items, counted, percent
 from gridc.reports.findings.conduct import CONDUCT, ENVIRONMENT
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
-from gridc.reports.findings.hypotheses import sentence
+from gridc.reports.findings.hypotheses import hypothesis_sentence
 from gridc.reports.findings.rates import hits_of
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
-from gridc.reports.rendering import render, shown_points
+from gridc.reports.rendering import render_template, shown_points
 from gridc.reports.statements import choose
 from gridc.reports.statements.answer import difference_lines, warning_lines
 from gridc.reports.statements.corrected import taken_back_words
-from gridc.reports.statements.differences import rows_of
-from gridc.reports.told import MOST, named
+from gridc.reports.statements.differences import verdict_rows
+from gridc.reports.told import MOST, pairs_by_name
 from gridc.reports.words import (
     ASSUMED,
     FAULTS,
@@ -39,7 +39,7 @@ from gridc.reports.words import (
     LIMITS,
     as_written,
     conduct_words,
-    effects,
+    level_effects,
     open_words,
     selected,
     units_words,
@@ -245,10 +245,10 @@ class CardPair:
         return f"{self.card.model} and {self.row.other} on {self.card.benchmark}"
 
 
-def verdict(deck: CardDeck) -> tuple[str, ...]:
+def card_sentences(deck: CardDeck) -> tuple[str, ...]:
     """What the cards say, a sentence each, the first the most important: what was complied with, whose order
     depends on the configuration, how far scores move, and what of that is more than a fact about items."""
-    pairs = comparisons(deck.cards)
+    pairs = card_pairs(deck.cards)
     return (
         *deck.taken_back,
         *_conduct(deck),
@@ -260,7 +260,7 @@ def verdict(deck: CardDeck) -> tuple[str, ...]:
     )
 
 
-def comparisons(cards: Sequence[Card]) -> list[CardPair]:
+def card_pairs(cards: Sequence[Card]) -> list[CardPair]:
     """Every pair of models on every benchmark once, the strongest evidence first."""
     told: dict[tuple[str, frozenset[str]], CardPair] = {}
     for card in cards:
@@ -269,7 +269,7 @@ def comparisons(cards: Sequence[Card]) -> list[CardPair]:
     return sorted(told.values(), key=lambda pair: (not pair.row.certified, not pair.row.supported))
 
 
-def held_fixed(deck: CardDeck) -> list[str]:
+def never_varied(deck: CardDeck) -> list[str]:
     """What no card of the deck varies, each named once."""
     cards = [{row.what for row in card.scope_statement.held} for card in deck.cards]
     rows = deck.cards[0].scope_statement.held if deck.cards else ()
@@ -394,7 +394,11 @@ def _claims(claims: Sequence[tuple[str, Claimed | None]]) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    return named(names) if len(names) <= MOST else f"{len(names):,} pairs of models ({named(names)})"
+    return (
+        pairs_by_name(names)
+        if len(names) <= MOST
+        else f"{len(names):,} pairs of models ({pairs_by_name(names)})"
+    )
 
 
 def against_words(card: Card) -> str:
@@ -422,7 +426,7 @@ def table_pairs(deck: CardDeck) -> list[CardPair]:
 
 
 def _many(deck: CardDeck) -> list[CardPair]:
-    return comparisons([card for card in deck.cards if against_words(card)])
+    return card_pairs([card for card in deck.cards if against_words(card)])
 
 
 def _any_descriptive(pairs: Sequence[CardPair]) -> bool:
@@ -444,7 +448,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
         certificate=certificate,
         varied=varied_axes(spec),
         levels=tuple(
-            LevelRow.of(level, axis=axis.id, level=level.id, sets=effects(level))
+            LevelRow.of(level, axis=axis.id, level=level.id, sets=level_effects(level))
             for axis in spec.axis
             if len(axis.level) > 1
             for level in axis.level
@@ -458,7 +462,9 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
         ),
         differences=tuple(
             DifferenceLine(a=row.a, b=row.b, text=text)
-            for row, text in zip(rows_of(findings), difference_lines(findings, numbers=False), strict=True)
+            for row, text in zip(
+                verdict_rows(findings), difference_lines(findings, numbers=False), strict=True
+            )
         ),
         warnings=warning_lines(findings),
         taken_back=tuple(
@@ -472,7 +478,9 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
             )
             for waiver in spec.waive
         ),
-        hypotheses=tuple(sentence(hypothesis, findings.complete) for hypothesis in findings.hypotheses),
+        hypotheses=tuple(
+            hypothesis_sentence(hypothesis, findings.complete) for hypothesis in findings.hypotheses
+        ),
         falsifications=findings[FALSIFICATIONS],
         noise_floors=findings.noise,
         propagation=tuple(map(_propagated, findings[PROPAGATION])),
@@ -487,13 +495,13 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
 def as_markdown(deck: CardDeck, heading: str = "#", link: str | None = None) -> str:
     """The cards as one Markdown document, or as a part of one under a deeper `heading`. `link` is where the
     certificate is."""
-    return render(
+    return render_template(
         "gridcard.md.jinja",
         deck=deck,
         models=list(dict.fromkeys(card.model for card in deck.cards)),
-        verdict=verdict(deck),
+        verdict=card_sentences(deck),
         anchor=_anchor(deck),
-        held=held_fixed(deck),
+        held=never_varied(deck),
         lower=list(dict.fromkeys(card.benchmark for card in deck.cards if card.lower_is_better)),
         targets={card.benchmark: card.target for card in deck.cards if card.target is not None},
         stated=list(dict.fromkeys(text for card in deck.cards for text in card.scope_statement.stated)),
@@ -640,7 +648,7 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
             field.name: _as_stated(field.name, getattr(cell.setting, field.name))
             for field in fields(cell.setting)
         },
-        measurands=names_of(cell.setting),
+        measurands=measurand_names(cell.setting),
         weights=weights,
         environment=known | ran.get("versions", {}),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from gridc.compiler.lock.anchor import in_words, strongest
+from gridc.compiler.lock.anchor import in_words, strongest_anchor
 from gridc.reports.findings.analysis import LARGEST_RHO, MAXIMA, ModelComparison
 from gridc.reports.findings.breakdowns import BREAKDOWNS
 from gridc.reports.findings.falsification import FALSIFICATIONS
@@ -14,7 +14,7 @@ from gridc.reports.findings.scores import UnitIntervals
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic, SummaryValue
 from gridc.reports.findings.verdicts import VERDICTS
 from gridc.reports.quantities import QUANTITIES, SHARE_LIMITS, interval_assumption
-from gridc.reports.statements import sentences
+from gridc.reports.statements import statement_texts
 from gridc.reports.statements.rates import estimand
 from gridc.schema.audit import BenchmarkAuditRow
 from gridc.schema.certificate import (
@@ -46,7 +46,7 @@ DIRECTIONS: Mapping[int, Literal["higher_is_better", "lower_is_better", "nearest
 """By `Direction.sign`."""
 
 
-def certify(findings: Findings) -> Certificate:
+def certificate_of(findings: Findings) -> Certificate:
     """The certificate of a study, complete or not."""
     spec, left_out = findings.plan.study.spec, findings.plan.study.left_out()
     return Certificate.of(
@@ -59,7 +59,7 @@ def certify(findings: Findings) -> Certificate:
         calls=findings.progress.total,
         calls_before_stamp=findings.before_stamp,
         outcome="itt",
-        statements=tuple(sentences(findings)),
+        statements=tuple(statement_texts(findings)),
         verdicts=findings[VERDICTS],
         noise_floors=findings.noise,
         benchmarks=tuple(
@@ -87,7 +87,7 @@ def _results_anchor(findings: Findings) -> ResultsAnchorRow | None:
     anchors = findings.results_anchors
     if not anchors:
         return None
-    return ResultsAnchorRow(strength=strongest(anchors).strength, detail=in_words(anchors))
+    return ResultsAnchorRow(strength=strongest_anchor(anchors).strength, detail=in_words(anchors))
 
 
 def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:

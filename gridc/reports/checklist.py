@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gridc.compiler.instrument.methods import METHODS
 from gridc.numbers import asked_items, counted
-from gridc.reports.rendering import TextTable, markdown, table_markdown
+from gridc.reports.rendering import TextTable, escape_markdown, table_markdown
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.scorecard import Scorecard
 
@@ -44,7 +44,7 @@ def criteria(deck: CardDeck, scorecard: Scorecard) -> Iterator[ReportCriterion]:
         yield ReportCriterion("STREAM", asked.criterion, asked.shown(deck, scorecard))
 
 
-def as_text(study: str, rows: Sequence[ReportCriterion]) -> str:
+def checklist_markdown(study: str, rows: Sequence[ReportCriterion]) -> str:
     """In Markdown, to be filled in."""
     tables = [
         TextTable(
@@ -55,7 +55,7 @@ def as_text(study: str, rows: Sequence[ReportCriterion]) -> str:
         )
         for source in dict.fromkeys(row.source for row in rows)
     ]
-    return "\n".join([f"# Checklists: {markdown(study)}", "", *map(table_markdown, tables)])
+    return "\n".join([f"# Checklists: {escape_markdown(study)}", "", *map(table_markdown, tables)])
 
 
 def _author(deck: CardDeck, scorecard: Scorecard) -> None:

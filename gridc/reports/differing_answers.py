@@ -23,8 +23,8 @@ from gridc.reports.findings.read_answers import (
     OneAnswer,
     Options,
     ReadAnswers,
-    asked,
-    differing,
+    asked_item_of,
+    items_that_differ,
     read_answers,
     read_as,
 )
@@ -196,7 +196,7 @@ class _Benchmark:
     def pair(self, a: str, b: str, most: int) -> DifferingPair:
         one, other, held = self.read[a], self.read[b], self.items[a]
         both = [item for item in one if item in other and item in held]
-        apart = differing(one, other, both)
+        apart = items_that_differ(one, other, both)
         ahead = sum(_share(one[item]) > _share(other[item]) for item in apart)
         return DifferingPair(
             pair_place(self.anchors[a].benchmark, a, b),
@@ -212,7 +212,7 @@ class _Benchmark:
     def _item(self, a: str, b: str, name: str) -> DifferingItem:
         item = self.items[a][name]
         if (a, name) not in self.prompts:
-            self.prompts[a, name] = asked(self.store, self.plan, self.anchors[a], item)
+            self.prompts[a, name] = asked_item_of(self.store, self.plan, self.anchors[a], item)
         shown = self.prompts[a, name]
         number = _telling(self.read[a][name].answers, self.read[b][name].answers)
         return DifferingItem(

@@ -119,7 +119,7 @@ class ComparedEvidence:
     left: str | None = None
 
 
-def compare(name: str, theirs: bytes, ours: str, certificate: bytes | None) -> ComparedEvidence:
+def compare_document(name: str, theirs: bytes, ours: str, certificate: bytes | None) -> ComparedEvidence:
     """The document `name` as it lies there against this version's. `certificate` is the one that lies beside
     it, which it names by its digest."""
     model, present = DOCUMENTS[name]
@@ -135,7 +135,7 @@ def compare(name: str, theirs: bytes, ours: str, certificate: bytes | None) -> C
     if certificate is not None and "certificate" in expected:
         expected["certificate"] = digest_bytes(certificate)
     expected["format"] = stated
-    words, found = sentences(model), list(_differences(document, expected))
+    words, found = sentence_keys(model), list(_differences(document, expected))
     reworded = {path for path, _, _ in found if _is_one_of(path, words)}
     found = [each for each in found if each[0] not in reworded]
     if stated == present:
@@ -162,7 +162,7 @@ def compare(name: str, theirs: bytes, ours: str, certificate: bytes | None) -> C
 
 
 @lru_cache
-def sentences(model: type[BaseModel]) -> frozenset[Keys]:
+def sentence_keys(model: type[BaseModel]) -> frozenset[Keys]:
     """Where a document holds sentences of gridc's own, with `*` for any key and any place in a list. A list
     of nothing else is one place: how many sentences say something is wording too."""
     return frozenset(_sentences(model, ()))

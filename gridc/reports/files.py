@@ -12,13 +12,13 @@ from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError
 from gridc.files import require_unlinked, write_atomic
 from gridc.numbers import number, percent
 from gridc.reports.card import as_markdown, make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.differing_answers import differing_answers
 from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.findings import Findings
-from gridc.reports.page import as_html, drawn_curves, lay_out
-from gridc.reports.rendering import TextTable, as_latex, markdown, render, table_markdown
+from gridc.reports.page import benchmark_sections, drawn_curves, page_html
+from gridc.reports.rendering import TextTable, as_latex, escape_markdown, render_template, table_markdown
 from gridc.reports.scorecard import document as scorecard
 from gridc.reports.scorecard.document import scorecard_tables
 from gridc.reports.told import as_told, told_rows, untold
@@ -100,19 +100,19 @@ def _value(change: ChangedPath, side: str) -> str:
 
 def deviation_text(report: DeviationReport) -> str:
     """The report in Markdown."""
-    head = [f"# Deviation log: {markdown(report.title)}", "", f"{_stamped(report)}", ""]
+    head = [f"# Deviation log: {escape_markdown(report.title)}", "", f"{_stamped(report)}", ""]
     return "\n".join([*head, *(table_markdown(table) for table in deviation_tables(report))])
 
 
 def _stamped(report: DeviationReport) -> str:
     ran = "" if report.stamp == report.registered else f" The study as it ran has the stamp `{report.stamp}`."
-    date = markdown(report.created[:10])
-    return f"Study {markdown(report.study)}, stamped `{report.registered}` on {date}.{ran}"
+    date = escape_markdown(report.created[:10])
+    return f"Study {escape_markdown(report.study)}, stamped `{report.registered}` on {date}.{ran}"
 
 
 def deviation_html(report: DeviationReport) -> str:
     """The report as a page."""
-    return render("deviations.html.jinja", report=report, tables=list(deviation_tables(report)))
+    return render_template("deviations.html.jinja", report=report, tables=list(deviation_tables(report)))
 
 
 def deviation_tex(report: DeviationReport) -> str:
@@ -225,7 +225,7 @@ class Documents:
 def documents(findings: Findings) -> Documents:
     """The documents of a study. Of logs with thousands of pairs of models the certificate's file has less of
     most (`as_told`)."""
-    certificate = written = certify(findings)
+    certificate = written = certificate_of(findings)
     if findings.recorded is not None:
         written = certificate.model_copy(update={"benchmarks": tuple(map(as_told, certificate.benchmarks))})
     text = _json(written)
@@ -257,13 +257,13 @@ def file_texts(findings: Findings) -> dict[str, str]:
     made = documents(findings)
     card = scorecard.make_scorecard(findings)
     return {
-        "report.html": as_html(findings, made.certificate, made.deck),
+        "report.html": page_html(findings, made.certificate, made.deck),
         "certificate.json": made.text,
         "estimates.json": _json(estimate_document(findings)),
         "gridcard.md": as_markdown(made.deck),
         "gridcard.json": _json(made.deck),
-        "scorecard.html": scorecard.as_html(card),
-        "scorecard.md": scorecard.as_text(card),
+        "scorecard.html": scorecard.scorecard_html(card),
+        "scorecard.md": scorecard.scorecard_markdown(card),
         "scorecard.json": _json(card),
         **(_deviation_texts(findings) if findings.recorded is None else {}),
         "tables.tex": paper_tex(made.certificate, made.deck, card),
@@ -273,7 +273,7 @@ def file_texts(findings: Findings) -> dict[str, str]:
 def page_with_answers(findings: Findings, store: Store, most: int) -> str:
     """The report page with the items on which two models differ, at most so many of a pair."""
     made = documents(findings)
-    return as_html(findings, made.certificate, made.deck, differing_answers(findings, store, most))
+    return page_html(findings, made.certificate, made.deck, differing_answers(findings, store, most))
 
 
 def _deviation_texts(findings: Findings) -> dict[str, str]:
@@ -306,7 +306,7 @@ def draw(findings: Findings, folder: Path, pdf: bool = False) -> list[Path]:
 def drawings(findings: Findings) -> dict[str, str]:
     """Every figure of the page as SVG, by the name of its file."""
     made = documents(findings)
-    sections = lay_out(findings, made.certificate, made.deck)
+    sections = benchmark_sections(findings, made.certificate, made.deck)
     curves = (figure for *_, figure in drawn_curves(findings) if figure is not None)
     drawn = (*(figure for section in sections for figure in section.figures), *curves)
     return {f"{figure.name}.svg": figure.svg for figure in drawn}
@@ -322,7 +322,7 @@ def _pdf_converter() -> Callable[[str], bytes]:
     return convert
 
 
-def write(findings: Findings, folder: Path) -> list[Path]:
+def write_reports(findings: Findings, folder: Path) -> list[Path]:
     """Write every report file into a folder, each in one step. The paths, the page first."""
     return write_texts(file_texts(findings), folder)
 

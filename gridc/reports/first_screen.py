@@ -10,7 +10,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.moves import values_of
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.findings.verdicts import SCORE
-from gridc.reports.scoreboard import Scoreboard, best_first
+from gridc.reports.scoreboard import Scoreboard, ranked_models
 from gridc.reports.statements.differences import DOING
 from gridc.reports.words import FAULTS, better_score_words, units_words
 from gridc.schema.verdicts import VerdictRow
@@ -92,7 +92,7 @@ def _of_score(findings: Findings, board: Scoreboard, benchmark: BenchmarkFinding
             row.unreadable or 0,
             row.samples,
         )
-        for row in best_first(board)
+        for row in ranked_models(board)
     )
     better = better_score_words(board.direction.lower, board.direction.target)
     return _chart(findings, board, benchmark, board.benchmark, better, few, board.chance, rows)

@@ -7,7 +7,7 @@ from gridc.reports import figures
 from gridc.reports.findings.breakdowns import BREAKDOWNS, repeats_itself
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.verdicts import VERDICTS
-from gridc.reports.statements.standings import letters, tied
+from gridc.reports.statements.standings import tie_letters, tied
 from gridc.schema.rows import BreakdownRow, MajorityRow, ModelBreakdownRow, PlaceRow, StandingsRow
 
 
@@ -70,7 +70,7 @@ def begins_with(findings: Findings) -> Iterator[str]:
 def _leaderboard(
     benchmark: BenchmarkFinding, standings: StandingsRow, parts: BreakdownRow | None
 ) -> Leaderboard:
-    named, others = letters(standings), tied(standings)
+    named, others = tie_letters(standings), tied(standings)
     answers = {} if parts is None else {row.model: row for row in parts.models}
     lines = tuple(
         LeaderboardLine(

@@ -30,10 +30,10 @@ from gridc.reports.findings.run_record import reported
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.findings.summaries import SUMMARIES
 from gridc.reports.leaderboard import Leaderboard, begins_with, leaderboards
-from gridc.reports.rendering import render
-from gridc.reports.scoreboard import best_first, of_findings
-from gridc.reports.statements import choose, claim_scope, sentences, standings, urgent
-from gridc.reports.statements.answer import answer, beside
+from gridc.reports.rendering import render_template
+from gridc.reports.scoreboard import of_findings, ranked_models
+from gridc.reports.statements import choose, claim_scope, standings, statement_texts, urgent
+from gridc.reports.statements.answer import beside, study_answer
 from gridc.reports.statements.differences import declared_words
 from gridc.reports.statements.pairs import beyond
 from gridc.reports.statements.rates import unreadable_words
@@ -42,7 +42,7 @@ from gridc.reports.told import told, untold
 from gridc.reports.words import (
     ASSUMED,
     BY_APPROXIMATION,
-    effects,
+    level_effects,
     not_asked,
     possible_words,
     selected,
@@ -148,7 +148,7 @@ class Number:
     rows: str
 
 
-def as_html(
+def page_html(
     findings: Findings,
     certificate: Certificate,
     deck: CardDeck,
@@ -156,15 +156,15 @@ def as_html(
 ) -> str:
     """The report of a study, complete or not; with the answers that are `differing`, if any are given."""
     spec = findings.plan.study.spec
-    sections = lay_out(findings, certificate, deck)
+    sections = benchmark_sections(findings, certificate, deck)
     alarms = urgent(findings)
     boards = of_findings(findings)
-    scored = [(board, row) for board in boards for row in best_first(board)]
+    scored = [(board, row) for board in boards for row in ranked_models(board)]
     leads = beside(findings)
     covered = [each for each in _statements(findings, "leading") if each not in (*alarms, *leads)]
-    told_first, begun = answer(findings, boards), list(begins_with(findings))
-    script = render("page.js") + (render("page/differing.js") if differing else "")
-    return render(
+    told_first, begun = study_answer(findings, boards), list(begins_with(findings))
+    script = render_template("page.js") + (render_template("page/differing.js") if differing else "")
+    return render_template(
         "page.html.jinja",
         policy=_policy(script),
         script=Markup(script),
@@ -183,7 +183,7 @@ def as_html(
         squares=first_screen.squares(findings, [each.row for each in told_first.verdicts[:MOST_VERDICTS]]),
         most_squares=first_screen.MOST_SQUARES,
         examples=findings[EXAMPLES],
-        pair_path=lambda each: page_links.pair(
+        pair_path=lambda each: page_links.pair_link(
             certificate.stamp,
             each.benchmark,
             each.configuration,
@@ -212,7 +212,7 @@ def as_html(
         claimed=claim_scope(findings),
         others=[*covered, *leads[PROMINENT:], *_statements(findings, "rates", "falsification")],
         curves=drawn_curves(findings),
-        components=sentences(findings, "variance"),
+        components=statement_texts(findings, "variance"),
         term_name=term_name,
         caveats=[statement for statement in _statements(findings, "limits") if statement not in alarms],
         scored=scored,
@@ -223,7 +223,7 @@ def as_html(
             (each["model"], each["precision"], list(flat(each)), unused_generation(each))
             for each in findings[ENVIRONMENT]
         ],
-        effects=effects,
+        effects=level_effects,
         selected=selected,
         levels_of={
             score.cell.configuration: " · ".join(score.cell.levels.values()) or ONLY
@@ -272,7 +272,7 @@ def _answers(
     differ) in the configuration that shows it, for each of both models that leads somewhere."""
     return {
         (benchmark, f"{pair.a}/{pair.b}"): [
-            (model, page_links.pair(certificate.stamp, benchmark, seen.configuration, pair.a, pair.b))
+            (model, page_links.pair_link(certificate.stamp, benchmark, seen.configuration, pair.a, pair.b))
             for model, seen in ((pair.a, pair.witness_plus), (pair.b, pair.witness_minus))
             if seen is not None
         ]
@@ -281,7 +281,9 @@ def _answers(
     }
 
 
-def lay_out(findings: Findings, certificate: Certificate, deck: CardDeck) -> list[BenchmarkSection]:
+def benchmark_sections(
+    findings: Findings, certificate: Certificate, deck: CardDeck
+) -> list[BenchmarkSection]:
     """The sections of the page, one for each benchmark, with their figures."""
     surfaces, boards = (
         figures.flip_surfaces(findings.plan.study.spec, findings.benchmarks),
@@ -305,7 +307,7 @@ def drawn_curves(findings: Findings) -> list[tuple[CurveFinding, str, figures.Fi
     """Every specification curve, what it comes to, and its figure."""
     names = [f"curve-{number}-{curve.curve}" for number, curve in enumerate(findings[CURVES], 1)]
     drawn = [figures.specification_curve(*each) for each in zip(findings[CURVES], names, strict=True)]
-    return list(zip(findings[CURVES], sentences(findings, "curves"), drawn, strict=True))
+    return list(zip(findings[CURVES], statement_texts(findings, "curves"), drawn, strict=True))
 
 
 def _policy(script: str) -> str:
@@ -442,7 +444,7 @@ def _standings(finding: BenchmarkFinding) -> figures.Figure | None:
     for cell in finding.cells:
         if cell.cell.configuration in row.over and cell.score is not None:
             dots.setdefault(cell.cell.model, []).append(float(cell.score))
-    return figures.order_of_models(finding.benchmark, row, dots)
+    return figures.standings_figure(finding.benchmark, row, dots)
 
 
 def _first(row: BenchmarkRow, tier: str) -> tuple[ScopeRow, ...]:
@@ -481,5 +483,5 @@ def _orders(
             if score is not None and score.score is not None
         }
         if len(scores) == len(models):
-            counted[envelope.order_of(scores)] += 1
+            counted[envelope.model_order(scores)] += 1
     return tuple(counted.most_common())

@@ -48,7 +48,7 @@ def cell(stamp: str, key: str, store: StoreSide = "") -> str:
     return address("cell", {"study": stamp_prefix(stamp), "store": store, "cell": key})
 
 
-def pair(
+def pair_link(
     stamp: str,
     benchmark: str,
     configuration: str,
@@ -68,13 +68,13 @@ def questions(stamp: str, store: StoreSide = "", **filters: Value) -> str:
     return address("questions", {"study": stamp_prefix(stamp), "store": store, **filters})
 
 
-def item(stamp: str, benchmark: str, item: str, store: StoreSide = "", **within: Value) -> str:
+def item_link(stamp: str, benchmark: str, item: str, store: StoreSide = "", **within: Value) -> str:
     """One item under all configurations and models, among the questions that are filtered and sorted so."""
     where = {"study": stamp_prefix(stamp), "store": store, "benchmark": benchmark, "item": item}
     return address("item", {**where, **within})
 
 
-def sample(stamp: str, key: str, item: str, replicate: int = 0, store: StoreSide = "") -> str:
+def sample_link(stamp: str, key: str, item: str, replicate: int = 0, store: StoreSide = "") -> str:
     """One item asked once in a cell: prompt, response, calls."""
     return address(
         "sample",

@@ -2,7 +2,7 @@
 
 import re
 
-from gridc.compiler.instrument.options import labels, last_run
+from gridc.compiler.instrument.options import bare_labels, last_run
 
 MOST_OPTIONS = 20_000
 """Characters at the end of a message in which options are looked for."""
@@ -31,12 +31,12 @@ def _labelled(prompt: str) -> list[re.Match[str]]:
     return list(_LABEL.finditer(prompt, max(len(prompt) - MOST_OPTIONS, 0)))
 
 
-def shown_options(prompt: str, count: int) -> tuple[tuple[str, str], ...]:
+def options_in_prompt(prompt: str, count: int) -> tuple[tuple[str, str], ...]:
     """The last options that a prompt shows in lines with labels (A., b), 3., iv.), each as its label and its
     text; none where it does not show so many."""
     found = _labelled(prompt)
     for token in "AaIi1":
-        if run := last_run(found, labels(token, count)):
+        if run := last_run(found, bare_labels(token, count)):
             ends = [*(one.start() for one in run[1:]), (prompt + "\n").index("\n", run[-1].end())]
             texts = (prompt[one.end() : end] for one, end in zip(run, ends, strict=True))
             return tuple((one[1], " ".join(text.split())) for one, text in zip(run, texts, strict=True))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil, isfinite, isinf
 from typing import Any, Literal
 
-from gridc.numbers import between, bracketed, number
+from gridc.numbers import bracketed, interval_words, number
 from gridc.reports.words import PLURAL
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.hypotheses import NumberNeededRow
@@ -230,7 +230,7 @@ def in_percent(kind: str) -> bool:
     return QUANTITIES[kind].measure == "share"
 
 
-def estimate(
+def estimate_row(
     kind: str,
     *,
     estimate: float | None,
@@ -312,7 +312,7 @@ def needed_cell(row: NumberNeededRow) -> str:
     """`NNH 14 (13 to 17)`, `NNH 166, either way (NNH 63 or more, NNB 261 or more)`, `no difference`."""
     shown = "no difference" if row.kind == "none" else f"{SHORT[row.kind]} {row.displayed:,}"
     if row.low is not None:
-        return f"{shown} ({between((row.low, row.high), _rounded)})"
+        return f"{shown} ({interval_words((row.low, row.high), _rounded)})"
     ends = {"harm": row.harm, "benefit": row.benefit}
     open_ends = [f"{SHORT[kind]} {_rounded(end)} or more" for kind, end in ends.items() if not _infinite(end)]
     if not open_ends:
@@ -333,7 +333,7 @@ def needed_rows(name: str, about: str, needed: NumberNeededRow, rows: str, n: in
     about = f"number needed to {needed.kind}, {about}" if finite else f"number needed, {about}"
     through = _through_infinity(needed) if needed.low is None else ""
     shared: dict[str, Any] = {"rows": rows, "n": n, "interval_assumes": INDEPENDENT}
-    yield estimate(
+    yield estimate_row(
         "number_needed",
         id=f"{name}/number_needed",
         about=about,
@@ -345,7 +345,7 @@ def needed_rows(name: str, about: str, needed: NumberNeededRow, rows: str, n: in
     )
     for side, end in (("harm", needed.harm), ("benefit", needed.benefit)):
         if needed.low is None and end is not None and isfinite(end):
-            yield estimate(
+            yield estimate_row(
                 "number_needed",
                 id=f"{name}/number_needed/{side}",
                 about=f"the end to {side} of the interval of the {about}",

@@ -22,13 +22,13 @@ from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.certificate import Certificate, Floor, PairedRow
 
 
-def render(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     """A template of `gridc/templates/reports`, filled. HTML templates escape by default."""
     return _environment().get_template(template).render(**values)
 
 
 @lru_cache(maxsize=1)
-def code_digest() -> str:
+def report_code_digest() -> str:
     """SHA-256 over the code that writes reports: every module, template and table of gridc, and the version
     of the template engine. Where it is the same, so is every byte of a report."""
     package, listed = Path(gridc.__file__).parent, []
@@ -90,7 +90,7 @@ def in_configurations(row: PairedRow) -> str:
     )
 
 
-def markdown(text: object) -> str:
+def escape_markdown(text: object) -> str:
     """Text that Markdown shows as it is, on one line."""
     escaped = "".join(
         f"\\{character}" if character in "\\`*_{}[]<>()#+!|~$" else character for character in str(text)
@@ -131,7 +131,7 @@ def _environment() -> Environment:
     }
     environment.filters |= FORMS | {
         "shown_points": shown_points,
-        "md": markdown,
+        "md": escape_markdown,
         "bdi": bdi,
         "lines": lines,
         "shortened": shortened,
@@ -163,16 +163,16 @@ class TextTable:
 
 def table_markdown(table: TextTable, heading: str = "##") -> str:
     """The table under its title. Text is shown as it is, on one line a row."""
-    lines = [f"{heading} {markdown(table.title)}", ""]
+    lines = [f"{heading} {escape_markdown(table.title)}", ""]
     if not table.rows:
         lines += ["None.", ""]
     else:
         rule = ["---:" if name in table.numeric else "---" for name in table.columns]
-        lines += [_markdown_row(map(markdown, table.columns)), _markdown_row(rule)]
-        lines += [_markdown_row(map(markdown, row)) for row in table.rows]
+        lines += [_markdown_row(map(escape_markdown, table.columns)), _markdown_row(rule)]
+        lines += [_markdown_row(map(escape_markdown, row)) for row in table.rows]
         lines.append("")
     if table.note and table.rows:
-        lines += [markdown(table.note), ""]
+        lines += [escape_markdown(table.note), ""]
     return "\n".join(lines)
 
 
@@ -270,14 +270,16 @@ def _label(name: str) -> str:
 
 def plan_html(manifest: Mapping[str, Any]) -> str:
     """A plan: envelopes, exclusions, counts, and what each model will cost."""
-    return render("notebook/plan.html.jinja", plan=manifest)
+    return render_template("notebook/plan.html.jinja", plan=manifest)
 
 
 def findings_html(certificate: Certificate, leading: Sequence[str], caveats: Sequence[str]) -> str:
     """Findings: the most important sentences, what limits them, and every pair on its full envelope."""
-    return render("notebook/findings.html.jinja", certificate=certificate, leading=leading, caveats=caveats)
+    return render_template(
+        "notebook/findings.html.jinja", certificate=certificate, leading=leading, caveats=caveats
+    )
 
 
 def certificate_html(certificate: Certificate) -> str:
     """A certificate: its sentences, every pair on its full envelope, and the hypotheses."""
-    return render("notebook/certificate.html.jinja", certificate=certificate)
+    return render_template("notebook/certificate.html.jinja", certificate=certificate)

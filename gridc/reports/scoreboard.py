@@ -12,7 +12,13 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.numbers import asked_items, count
 from gridc.reports.findings.rates import RateFinding, RateValue, find_rates
 from gridc.reports.findings.run_record import RunRecord
-from gridc.reports.findings.scores import CellScore, UnitIntervals, by_benchmark, gather, unit_intervals
+from gridc.reports.findings.scores import (
+    CellScore,
+    UnitIntervals,
+    cells_by_benchmark,
+    gather_outcomes,
+    unit_intervals,
+)
 from gridc.schema.inference import rate_kind
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
@@ -77,7 +83,7 @@ class Scoreboard:
         return f"{asked_items(self.items, self.held, self.distinct)}{own}"
 
 
-def best_first(board: Scoreboard) -> list[ScoreboardRow]:
+def ranked_models(board: Scoreboard) -> list[ScoreboardRow]:
     """The models of a benchmark, those without a score last."""
 
     def place(row: ScoreboardRow) -> tuple[bool, Fraction]:
@@ -106,10 +112,10 @@ def of_record(record: RunRecord) -> tuple[Scoreboard, ...]:
     study, spec = record.plan.study, record.plan.study.spec
     shown = partial(_is_beside_score, [outcome.id for outcome in spec.outcomes])
     boards = []
-    for benchmark, cells in by_benchmark(spec, record.scores).items():
+    for benchmark, cells in cells_by_benchmark(spec, record.scores).items():
         scores, items = [score for score in cells if score.cell.shared], study.items[benchmark]
         anchors = _anchors(spec, scores)
-        outcomes = gather([score.cell for score in anchors], record.samples.stored, items)
+        outcomes = gather_outcomes([score.cell for score in anchors], record.samples.stored, items)
         intervals = unit_intervals(spec, items, outcomes)
         rates = find_rates(record.plan, record.store, anchors, shown)[benchmark]
         boards.append(_scoreboard(record.plan, benchmark, scores, intervals, rates))

@@ -10,13 +10,19 @@ from typing import Any, NamedTuple
 from gridc import __version__
 from gridc.compiler.hypotheses import kind_of, sharing_level
 from gridc.compiler.inputs.questions import PARTS, QuestionDigests, matched, of_item
-from gridc.compiler.lock.deviations import differences
-from gridc.numbers import counted, hundredths, p_value, points
+from gridc.compiler.lock.deviations import json_differences
+from gridc.numbers import counted, hundredths, in_points, p_value
 from gridc.reports.findings import paired
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.finding import Claim, HypothesisFinding, rate_of, step_down
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.rendering import TextTable, in_configurations, markdown, render, table_markdown
+from gridc.reports.rendering import (
+    TextTable,
+    escape_markdown,
+    in_configurations,
+    render_template,
+    table_markdown,
+)
 from gridc.reports.scorecard.document import HELD, STATED
 from gridc.reports.scorecard.methodology import since_when, stamped_first
 from gridc.reports.scorecard.validity import cells_about, claims
@@ -184,7 +190,7 @@ def _differs(a: Findings, b: Findings) -> Iterator[str]:
             one, other = ({key: side[key] for key in ASKED if key in side} for side in (one, other))
         if part == "inputs":
             yield from _items_differ(one.pop("benchmarks"), other.pop("benchmarks"))
-        yield from (path for path, *_ in differences(one, other, "" if part == "spec" else part))
+        yield from (path for path, *_ in json_differences(one, other, "" if part == "spec" else part))
 
 
 def _items_differ(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
@@ -368,7 +374,7 @@ def _paired_table(report: StudiesTogether) -> TextTable:
                 (
                     *(head if number == 0 else ("",) * 4),
                     model,
-                    points(change.mean),
+                    in_points(change.mean),
                     f"median {hundredths(change.median_absolute)}, at most "
                     f"{hundredths(change.max_absolute)}; {change.over_5:,} of "
                     f"{counted(change.cells, 'cell')} over 5",
@@ -470,26 +476,26 @@ def in_short(report: StudiesTogether) -> Iterator[str]:
         yield f"nothing shows that these were fixed before any answer was seen: {', '.join(early)}"
 
 
-def as_text(report: StudiesTogether) -> str:
+def studies_markdown(report: StudiesTogether) -> str:
     """The report in Markdown."""
-    names = ", ".join(markdown(row.name) for row in report.studies)
+    names = ", ".join(escape_markdown(row.name) for row in report.studies)
     tables = [table_markdown(table) for table in studies_tables(report)]
     return "\n".join([f"# {counted(len(report.studies), 'study', 'studies')}: {names}", "", *tables])
 
 
-def as_html(report: StudiesTogether) -> str:
+def studies_html(report: StudiesTogether) -> str:
     """The report as a page."""
-    return render("studies.html.jinja", report=report, tables=list(studies_tables(report)))
+    return render_template("studies.html.jinja", report=report, tables=list(studies_tables(report)))
 
 
 def as_json(report: StudiesTogether) -> str:
     return json.dumps(report.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
 
 
-def file_texts(report: StudiesTogether) -> dict[str, str]:
+def studies_texts(report: StudiesTogether) -> dict[str, str]:
     """Every file's text, by name. The same findings give the same bytes."""
     return {
-        "studies.html": as_html(report),
-        "studies.md": as_text(report),
+        "studies.html": studies_html(report),
+        "studies.md": studies_markdown(report),
         "studies.json": as_json(report),
     }

@@ -20,7 +20,7 @@ from gridc.compiler.lock.anchor import (
     anchors,
     in_words,
     read_evidence,
-    strongest,
+    strongest_anchor,
     ties,
 )
 from gridc.compiler.lock.git import COMMIT
@@ -56,11 +56,10 @@ def check_ties(
         of_results = ties(results / FINISH, trust) if (results / FINISH).exists() else []
     except StampError as error:
         return ShownEvidence((*findings, *error.diagnostics), ())
-    lines.append(f"the lock is {strongest(of_lock).strength}, as checked here: {in_words(of_lock)}")
+    lines.append(f"the lock is {strongest_anchor(of_lock).strength}, as checked here: {in_words(of_lock)}")
     if of_results:
-        lines.append(
-            f"the results are {strongest(of_results).strength}, as checked here: {in_words(of_results)}"
-        )
+        strength = strongest_anchor(of_results).strength
+        lines.append(f"the results are {strength}, as checked here: {in_words(of_results)}")
     else:
         lines.append("nothing ties the results to a time or a key (`gridc anchor` does)")
     back = steps_back(events)
@@ -76,7 +75,7 @@ def check_ties(
     return ShownEvidence(tuple(findings), tuple(lines), tuple(of_lock), tuple(of_results))
 
 
-def record(anchor: Anchor) -> AnchorRecord:
+def anchor_record(anchor: Anchor) -> AnchorRecord:
     """A tie as an event keeps it."""
     return AnchorRecord(
         strength=anchor.strength, detail=anchor.detail, committed=anchor.time,

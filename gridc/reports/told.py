@@ -90,6 +90,6 @@ def as_told(row: BenchmarkRow) -> BenchmarkRow:
     return row.model_copy(update={"scopes": scopes, "between": between})
 
 
-def named(names: Sequence[str]) -> str:
+def pairs_by_name(names: Sequence[str]) -> str:
     """Pairs by name, or where the names are if there are many."""
     return "; ".join(names) if len(names) <= MOST else "certificate.json names each"

@@ -20,7 +20,7 @@ from gridc.compiler.instrument.judging import read_reply
 from gridc.compiler.lock.anchor import SUFFIXES, Anchor
 from gridc.compiler.lock.deviations import (
     behaviour_differences,
-    differences,
+    json_differences,
     log_path,
     reconcile,
     shortened_json,
@@ -35,11 +35,11 @@ from gridc.reports.differing_answers import most_stated
 from gridc.reports.evidence import ComparedEvidence
 from gridc.reports.files import FIGURES, NAMES, WITH_ANSWERS, drawings, file_texts, page_with_answers
 from gridc.reports.findings.components import ATTRIBUTION, Attribution
-from gridc.reports.findings.findings import find, noted_of_items
+from gridc.reports.findings.findings import all_findings, noted_of_items
 from gridc.reports.findings.labels import AUDITS, GUESSES, JUDGING, SANITISED
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scaffolds import PROPAGATION
-from gridc.reports.rendering import code_digest
+from gridc.reports.rendering import report_code_digest
 from gridc.reports.ties import FINISH, check_ties, claimed_of_lock, claimed_of_results
 from gridc.reports.verified_samples import of_blinding, of_samples, unscored_here
 from gridc.runtime.adaptive_race import document, from_store, race_study
@@ -82,7 +82,7 @@ class VerifiedStudy:
     not_compared: Mapping[str, str]
 
 
-def verify(
+def verify_study(
     compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Trust = NOBODY
 ) -> VerifiedStudy:
     """Look at everything. `trust` names whom the verifier believes.
@@ -112,7 +112,9 @@ def verify(
                 diagnostics.append(Diagnostic("GC706", message))
             judgements = judging_state(plan, store)
             if judgements is not None:
-                diagnostics += unreadable_as_finding("the judgements", of_judgements(plan, store, judgements))
+                diagnostics += unreadable_as_finding(
+                    "the judgements", judgement_faults(plan, store, judgements)
+                )
             diagnostics += unreadable_as_finding("the blinding", of_blinding(plan, store, events))
             samples = of_samples(plan, store, conclusion is not None, judgements, outcomes)
             diagnostics += _read_by(lock, list(unreadable_as_finding("the samples", samples)))
@@ -147,7 +149,7 @@ def verify(
             *seen.lines(),
             same_behaviour(lock, compiled.study.stamped()),
             *other_studies(store, events, stamp),
-            *unchecked(folder, seen.checked),
+            *unchecked_files(folder, seen.checked),
             *shown.lines,
             *of_clock(store, events, stamp),
         ),
@@ -298,7 +300,7 @@ def _inputs(
     where = str(compiled.lock_path)
     yield from of_lock(lock, store, stamp, events, where)
     content = store.study(stamp)
-    for path, ran, current in differences(content, compiled.study.stamped()):
+    for path, ran, current in json_differences(content, compiled.study.stamped()):
         message = (
             f"`{path}` is not what was run ({shortened_json(ran, 24)}, now {shortened_json(current, 24)})"
         )
@@ -555,7 +557,7 @@ def _reported(events: Sequence[Event], stamp: str) -> bool:
     return kinds[-1:] == [Reported]
 
 
-def of_judgements(plan: Plan, store: Store, judgements: JudgingState) -> Iterator[Diagnostic]:
+def judgement_faults(plan: Plan, store: Store, judgements: JudgingState) -> Iterator[Diagnostic]:
     """What judges were asked against what the stored responses and replies have them asked, and what each
     reply was read to. While a run is under way the last ones may not be written yet."""
     expected = {(*ask.key, ask.judge, ask.attempt): ask for ask in judgements.asks}
@@ -678,11 +680,11 @@ def of_reports(
             seen.passed.append("what reached the steps of scaffolds, and what they came to")
         if any(known[finding] for finding in (AUDITS, GUESSES, JUDGING, SANITISED)):
             seen.passed.append("what judges and people said of responses")
-    findings = find(compiled, lock, store, tied, results, results_tied, known=known)
+    findings = all_findings(compiled, lock, store, tied, results, results_tied, known=known)
     expected = file_texts(findings)
     if folder / WITH_ANSWERS in here:
         expected[WITH_ANSWERS] = page_with_answers(findings, store, most_stated(folder / WITH_ANSWERS))
-    same_code = looks[-1].code == code_digest()
+    same_code = looks[-1].code == report_code_digest()
     own_certificate = expected["certificate.json"].encode()
     certificate = _bytes(folder / "certificate.json", len(own_certificate) + MOST_JSON)
     unread: list[str] = []
@@ -700,7 +702,7 @@ def of_reports(
             continue
         compared = ComparedEvidence()
         if data is not None and path.suffix == ".json":
-            compared = evidence.compare(name, data, expected[name], certificate)
+            compared = evidence.compare_document(name, data, expected[name], certificate)
         if same_code or not recorded or compared.differs:
             places = compared.differs
             if same_code and data is not None and path.suffix == ".json":  # each sentence counts too
@@ -745,7 +747,7 @@ def figures_in(folder: Path) -> list[Path]:
     return [] if (folder / FIGURES).is_symlink() else sorted((folder / FIGURES).glob("*.svg"))
 
 
-def unchecked(folder: Path, checked: Collection[str]) -> list[str]:
+def unchecked_files(folder: Path, checked: Collection[str]) -> list[str]:
     """In a line, what else lies in a results folder than the store, what was `checked`, and the record of
     the results with what ties it; none where there is nothing."""
     own = {"store.lock", "witness.json", FINISH, *(f"{FINISH}{suffix}" for suffix in SUFFIXES)}
@@ -801,6 +803,6 @@ def _bytes(path: Path, most: int) -> bytes | None:
 
 def _json_differences(data: bytes, text: str) -> list[tuple[str, Any, Any]]:
     try:
-        return differences(json.loads(data), json.loads(text))
+        return json_differences(json.loads(data), json.loads(text))
     except (ValueError, RecursionError):
         return [("not JSON", None, None)]

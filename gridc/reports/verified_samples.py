@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from gridc.compiler.grid.cells import Cell
-from gridc.compiler.inputs.scorers import failed
+from gridc.compiler.inputs.scorers import scorer_failure
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import ScorerError
 from gridc.compiler.lowering.calls import PlannedSample
@@ -26,11 +26,11 @@ from gridc.runtime.blinding import (
     SampleKey,
     SheetDesign,
     blind,
+    blinded_name,
     draw_sheet,
     drawn_places,
     is_blinded,
     judged,
-    name_of,
     order_seed,
     places_of,
     seen_as_answered,
@@ -83,7 +83,7 @@ def of_samples(
                     try:
                         again = plan.score(cell, sample.item, documents, ruling)
                     except ScorerError as error:
-                        yield failed(error)
+                        yield scorer_failure(error)
                         continue
                     scored[given] = (again.choice, again.score, canonical(again.evidence).decode())
                 expected = scored[given]
@@ -159,7 +159,7 @@ def of_blinding(
     yield from of_dates(plan, store, chain)
     yield from of_maps(plan, store, chain, without_items)
     yield from of_labels(plan, store, chain)
-    yield from of_order(plan, store, chain)
+    yield from event_order_faults(plan, store, chain)
 
 
 def of_dates(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagnostic]:
@@ -247,7 +247,7 @@ def _uuids(plan: Plan, store: Store, sealed: Sealed, nonce: str) -> set[str]:
     else:
         cells = (cell for cell in plan.cells() if is_judged(cell))
         places = (place for cell in cells for place in places_of(plan, store, cell))
-    return {name_of(nonce, plan.study_digest, sealed.about, place) for place in places}
+    return {blinded_name(nonce, plan.study_digest, sealed.about, place) for place in places}
 
 
 def of_labels(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagnostic]:
@@ -268,7 +268,7 @@ def of_labels(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diag
                 yield Diagnostic("GC712", message)
 
 
-def of_order(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagnostic]:
+def event_order_faults(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagnostic]:
     """A map is sealed, labels are locked, the map is opened: each once, in this order, and what people said
     is there only behind a lock."""
     steps: tuple[type[Sealed] | type[Locked] | type[Unblinded], ...] = (Sealed, Locked, Unblinded)

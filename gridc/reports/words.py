@@ -8,7 +8,7 @@ from fractions import Fraction
 from pydantic import BaseModel
 
 from gridc.compiler.grid.cells import Envelope
-from gridc.numbers import counted, percent, points, stated, stated_percent
+from gridc.numbers import as_typed, counted, in_points, percent, stated_percent
 from gridc.schema.base import Not, Selector
 from gridc.schema.comparison import UNREADABLE
 from gridc.schema.inference import RATES
@@ -57,7 +57,7 @@ def better_score_words(lower: bool, target: float | Fraction | None = None) -> s
     """Which score of a benchmark is the better one, where it is not the higher: `lower is better`, `nearest
     to 0.5 is better`."""
     if target is not None:
-        return f"nearest to {stated(target)} is better"
+        return f"nearest to {as_typed(target)} is better"
     return "lower is better" if lower else ""
 
 
@@ -72,7 +72,7 @@ def possible_words(orders: int) -> str:
     return str(orders) if orders < 10**7 else f"over 10^{len(str(orders)) - 1}"
 
 
-def listed(names: Sequence[str], word: str = "and") -> str:
+def joined_names(names: Sequence[str], word: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
     return f" {word} ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
@@ -101,14 +101,15 @@ def open_words(pairs: Sequence[OpenPair]) -> Iterator[str]:
         unread = too_many_words(shares[model], f"{model}'s answers {state}", UNREADABLE)
     else:
         parts = [f"{percent(shares[model])} of {model}'s" for model in concerned]
-        unread = f"{listed(parts)} answers {state}"
+        unread = f"{joined_names(parts)} answers {state}"
         unread += f", and at most {stated_percent(UNREADABLE)} may be" if row.beyond else ""
     sure, measured = row.plus + row.minus + row.ties, row.measured
     where = "" if measured == 1 else f" in {measured - sure:,} of {measured:,} configurations"
     more = f" So it is with {counted(len(found) - 1, 'other pair')}." if len(found) > 1 else ""
     yield (
         f"On {benchmark}, {unread}. By what those would earn, the mean score of {a} less that of {b} lies "
-        f"between {points(row.low)} and {points(row.high)} points: who scores higher is open{where}.{more}"
+        f"between {in_points(row.low)} and {in_points(row.high)} points: who scores higher is "
+        f"open{where}.{more}"
     )
 
 
@@ -119,7 +120,7 @@ def not_asked(envelope: Envelope) -> Iterator[str]:
         by_reason.setdefault(why, []).append(model)
     for why, models in by_reason.items():
         verb = "was" if len(models) == 1 else "were"
-        yield f"{listed(models)} {verb} not asked {envelope.benchmark}: {why.rstrip('.')}."
+        yield f"{joined_names(models)} {verb} not asked {envelope.benchmark}: {why.rstrip('.')}."
 
 
 FAULTS = {name: kind.fault for name, kind in RATES.items() if kind.fault is not None}
@@ -129,7 +130,7 @@ FaultCounts = Mapping[str, tuple[Fraction, int]]
 """How often, and of how many, by model."""
 
 
-def best_first(counts: FaultCounts) -> FaultCounts:
+def fewest_faults_first(counts: FaultCounts) -> FaultCounts:
     """The same, those that do it the least often first."""
     return dict(sorted(counts.items(), key=lambda entry: Fraction(entry[1][0], entry[1][1] or 1)))
 
@@ -145,7 +146,7 @@ def conduct_words(benchmark: str, counts: Mapping[str, FaultCounts], items: int)
     first = ""
     for name in FAULTS:
         if counts.get(name):
-            who, what = _fault(name, best_first(counts[name]), answers)
+            who, what = _fault(name, fewest_faults_first(counts[name]), answers)
             clauses.append(f" and {what}" if who == first else f"{'; ' if clauses else ''}{who} {what}")
             first = first or who
     if clauses:
@@ -208,7 +209,7 @@ LOGGED_AS = "logged"
 """The variable of a level of logs that says what they call it; no prompt has it."""
 
 
-def effects(level: Level) -> str:
+def level_effects(level: Level) -> str:
     """What a level does to a call, as a spec has it: `temperature = 0.3, scaffold = { kind = "vote" }`. A
     text that is a value by itself has no quotes. A level of logs is what they call it."""
     if level.vars is not None and LOGGED_AS in level.vars:
@@ -254,7 +255,7 @@ def level_names(levels: Mapping[str, str]) -> dict[str, str]:
     return names
 
 
-def table(value: str) -> dict[str, object] | None:
+def level_as_table(value: str) -> dict[str, object] | None:
     """A level that is a table as JSON; a column of a stranger's may only look like one."""
     parsed = _parsed(value)
     return parsed if isinstance(parsed, dict) else None

@@ -19,7 +19,7 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, answered
 from gridc.runtime.run import Meter, connecting, note_deviations, stop_at_cap
-from gridc.runtime.stages import Say, call_of, waves
+from gridc.runtime.stages import Say, call_of, later_waves
 from gridc.runtime.store.events import Body, ModelLoaded
 from gridc.runtime.store.write import Writer
 
@@ -86,7 +86,7 @@ class ChosenSamples:
         samples = list(self._samples(wanted))
         stamp = self.plan.study_digest
         self._answer(call_of(request) for _, sample in samples for request in sample.requests)
-        for wave in waves(
+        for wave in later_waves(
             self._store, stamp, [sample for sample in samples if sample[1].scaffolded is not None]
         ):
             self._answer(wave.values())

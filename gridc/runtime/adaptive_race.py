@@ -179,7 +179,7 @@ def document(plan: Plan, races: Iterable[BenchmarkRace]) -> dict[str, Any]:
     }
 
 
-def sentence(verdict: RacedPair) -> str:
+def race_sentence(verdict: RacedPair) -> str:
     """A verdict in words."""
     where = f"On {verdict.benchmark}, {verdict.a} and {verdict.b}"
     if verdict.outcome == "reversal certified":

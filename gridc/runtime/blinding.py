@@ -36,7 +36,13 @@ from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import render_prompt
-from gridc.compiler.instrument.sanitise import ResponseContext, Sanitised, known_of, reading, sanitise
+from gridc.compiler.instrument.sanitise import (
+    ResponseContext,
+    Sanitised,
+    known_of,
+    response_reading,
+    sanitise,
+)
 from gridc.compiler.instrument.scaffolds.turns import Messages, conversation, transcript
 from gridc.compiler.instrument.score import before_stop
 from gridc.compiler.lowering.judging import JudgingState, Key, Response, is_judged, judged_by
@@ -47,7 +53,7 @@ from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest, digest_bytes
 from gridc.schema.judging import REFERENCE
 from gridc.schema.spec import Spec
-from gridc.statistics.reproducibility import ranked
+from gridc.statistics.reproducibility import in_drawn_order
 
 JUDGING = "judging"
 """What the map of the judges' responses is for; a sheet for people has a map of its own."""
@@ -96,7 +102,7 @@ class BlindedResponses:
         return digest(self.document)
 
 
-def name_of(nonce: str, stamp: str, about: str, place: SampleKey) -> str:
+def blinded_name(nonce: str, stamp: str, about: str, place: SampleKey) -> str:
     """The UUID of a response: 122 bits of HMAC-SHA256, in the form of a random UUID (RFC 9562, version 4)."""
     message = canonical([stamp, about, *place])
     return str(UUID(bytes=hmac.digest(bytes.fromhex(nonce), message, "sha256")[:16], version=4))
@@ -107,10 +113,10 @@ def blind(
 ) -> BlindedResponses:
     """Blind responses. Their order is drawn from the UUIDs by the seed, so it cannot be foreseen, and once
     the map is open everybody can make it again."""
-    named = {name_of(nonce, stamp, about, response.place): response for response in responses}
+    named = {blinded_name(nonce, stamp, about, response.place): response for response in responses}
     if len(named) < len(responses):
         raise ValueError("a response was given twice")
-    order = ranked(named, seed, about, str)
+    order = in_drawn_order(named, seed, about, str)
     blinded = tuple(
         Blinded(uuid, named[uuid].benchmark, named[uuid].place[1], named[uuid].text, number)
         for number, uuid in enumerate(order)
@@ -194,7 +200,7 @@ def responses_of(
             if role != "assistant"
         )
         known = known_of(cell.setting, sample.item, tuple(shown), names)
-        read = partial(reading, cell.setting, sample.item)
+        read = partial(response_reading, cell.setting, sample.item)
         if sample.scaffolded is None or not sample.scaffolded.converses or not text.strip():
             yield BlindedResponse(place, cell.benchmark, text, {}), sanitise(text, read, known)
             continue
@@ -307,7 +313,7 @@ def drawn_places(plan: Plan, store: Store, about: str, nonce: str, design: Sheet
     machine said of a response plays no part, so that whoever reads them again draws the same."""
 
     def name(place: SampleKey) -> str:
-        return name_of(nonce, plan.study_digest, about, place)
+        return blinded_name(nonce, plan.study_digest, about, place)
 
     if design.given:
         labels = store.labels(plan.study_digest, about)
@@ -329,7 +335,7 @@ def drawn_rows(
     """The items and replicates of a cell that a sheet of configurations has: the same of all models, whether
     or not a response came of the call."""
     asked = [row[:2] for row in store.answers(plan.study_digest, cell.key)]
-    named = {row: name_of(nonce, plan.study_digest, about, (cell.benchmark, *row)) for row in asked}
+    named = {row: blinded_name(nonce, plan.study_digest, about, (cell.benchmark, *row)) for row in asked}
     return set(sorted(asked, key=lambda row: named[row])[: design.rows])
 
 

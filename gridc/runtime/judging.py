@@ -22,10 +22,10 @@ from gridc.runtime.blinding import (
     about_sheet,
     about_votes,
     blind,
+    blinded_name,
     draw_sheet,
     is_blinded,
     judged,
-    name_of,
     order_seed,
     responses,
     sheet_at,
@@ -128,7 +128,7 @@ def take_votes(plan: Plan, store: Writer, votes: Mapping[SampleKey, Mapping[str,
     stamp, about, nonce = plan.study_digest, _next_sheet(plan, store, about_votes), fresh_secret()
     sheet = sheet_at(plan, store, about, nonce, SheetDesign(len(votes), given=True), votes)
     body = Sealed(stamp=stamp, about=about, seal=sheet.blind.seal, responses=len(sheet.rows))
-    labels = {name_of(nonce, stamp, about, place): dict(given) for place, given in votes.items()}
+    labels = {blinded_name(nonce, stamp, about, place): dict(given) for place, given in votes.items()}
     with store.all_or_nothing():
         store.seal(nonce, body)
         take_labels(plan, store, sheet, labels)
@@ -144,7 +144,7 @@ def take_labels(plan: Plan, store: Writer, sheet: Sheet, labels: Labels) -> None
         unblind(store, sheet.blind, stamp)
 
 
-def waves(plan: Plan, store: Writer) -> Iterator[JudgingState]:
+def judging_waves(plan: Plan, store: Writer) -> Iterator[JudgingState]:
     """What is known of judging, once for each wave. Every call that it asks is in the store; the next wave is
     asked for when those of this one have been answered. The last one is complete, or waits for a call that
     was not answered here. There is none while responses are missing."""
@@ -171,7 +171,7 @@ def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[list[Stage
     something. Ask for the next wave when one is done."""
     engines: dict[tuple[str, str], Engine] = {}
     try:
-        for state in waves(plan, store):
+        for state in judging_waves(plan, store):
             wanted: dict[tuple[str, str], dict[str, str]] = {}
             for ask in state.asks:
                 if ask.verdict is None:

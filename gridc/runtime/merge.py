@@ -11,7 +11,7 @@ from gridc.runtime import judging
 from gridc.runtime.blinding import JUDGING
 from gridc.runtime.engines.protocol import differing_environments, environments_refusal, environments_words
 from gridc.runtime.run import RunResult, conclude
-from gridc.runtime.stages import scaffolded, waves
+from gridc.runtime.stages import later_waves, scaffolded
 from gridc.runtime.store.earlier import earlier_answers
 from gridc.runtime.store.events import (
     TAKEN,
@@ -27,7 +27,7 @@ from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
 
 
-def merge(
+def merge_stores(
     plan: Plan,
     lock: Lock,
     path: Path,
@@ -113,11 +113,13 @@ def _take(plan: Plan, lock: Lock, store: Writer, path: Path, notify: Callable[[s
             if changed:
                 raise StoreError([Diagnostic("GC706", problem, str(path)) for problem in changed])
     taken = _copy(store, path, theirs, mine)
-    for wave in waves(store, stamp, scaffolded(plan)):  # calls that follow from the answers that were taken
+    for wave in later_waves(
+        store, stamp, scaffolded(plan)
+    ):  # calls that follow from the answers that were taken
         taken += _copy(
             store, path, {call: theirs[call] for call in wave if call in theirs}, store.answers_of(wave)
         )
-    for state in judging.waves(plan, store):
+    for state in judging.judging_waves(plan, store):
         judge_calls = {ask.request.id for ask in state.asks}
         new = {call: theirs[call] for call in judge_calls if call in theirs}
         taken += _copy(store, path, new, store.answers_of(judge_calls))

@@ -92,25 +92,25 @@ def measure(
     if not isinstance(engine, PaidEngine):
         number = asked if asked is not None else MOST_EXACT if stage.precision == EXACT else MOST
         tokens = math.inf if asked is not None else SHARE * least.get("forward_tokens", math.inf)
-        names = drawn(plan, store, stage.identity, stage.precision, number, "noise")
+        names = drawn_calls(plan, store, stage.identity, stage.precision, number, "noise")
         some = [(store.call(name), store.answered_with(name)[1]) for name in names]
         shape, batches = repetitions(engine, some, tokens) if some else (ALONE, [])
         again, work = yield from _made_again(engine, batches, spare)
         if batches and not again:
             return None
-        body = compared(plan, store, [name for name in names if name in again], {shape: again})
+        body = noise_by_shape(plan, store, [name for name in names if name in again], {shape: again})
         return {**body, "work": work}
     number = asked if asked is not None else max(LEAST, min(MOST, int(SHARE * stage.calls)))
-    chosen = drawn(plan, store, stage.identity, stage.precision, number, "noise", engine.repeats)
+    chosen = drawn_calls(plan, store, stage.identity, stage.precision, number, "noise", engine.repeats)
     shapes = yield from _asked_again(plan, store, stage, engine, chosen)
-    body = compared(plan, store, chosen, shapes)
-    redrawn = drawn(
+    body = noise_by_shape(plan, store, chosen, shapes)
+    redrawn = drawn_calls(
         plan, store, stage.identity, stage.precision, number - len(chosen), "draws",
         lambda call: not engine.repeats(call),
     )  # fmt: skip
     if redrawn:
-        again = yield from repeated(stage.engine, store, [redrawn])
-        moved = compared(plan, store, redrawn, {ASKED_AGAIN: again})
+        again = yield from repeat_groups(stage.engine, store, [redrawn])
+        moved = noise_by_shape(plan, store, redrawn, {ASKED_AGAIN: again})
         body["spread"] = DrawSpread(**{name: moved[name] for name in DrawSpread.model_fields})
     return body
 
@@ -121,19 +121,19 @@ def _asked_again(
     """What an engine behind an address answers to some calls, by the shape in which they are made again."""
     width = engine.batch_width
     if width is None or not chosen:
-        again = yield from repeated(stage.engine, store, [chosen])
+        again = yield from repeat_groups(stage.engine, store, [chosen])
         return {ASKED_AGAIN: again}
-    mates = drawn(plan, store, stage.identity, stage.precision, width, "mates")
+    mates = drawn_calls(plan, store, stage.identity, stage.precision, width, "mates")
     others = [name for name in mates if name not in chosen][: max(width - len(chosen), 0)]
-    alone = yield from repeated(stage.engine, store, [[name] for name in chosen])
+    alone = yield from repeat_groups(stage.engine, store, [[name] for name in chosen])
     engine.use_full_concurrency()
     seed = plan.study.spec.sampling.seed
     together = random.Random(seed).sample([*chosen, *others], len(chosen) + len(others))
-    among = yield from repeated(stage.engine, store, [together])
+    among = yield from repeat_groups(stage.engine, store, [together])
     return {ALONE: alone, AMONG.format(min(width, len(together))): among}
 
 
-def drawn(
+def drawn_calls(
     plan: Plan,
     store: Writer,
     identity: str,
@@ -149,7 +149,7 @@ def drawn(
     return [name for name in some if "error" not in store.answered_with(name)[1]]
 
 
-def repeated(
+def repeat_groups(
     engine: Engine, store: Writer, groups: Sequence[Sequence[str]]
 ) -> Generator[None, None, dict[str, Mapping[str, Any]]]:
     """What an engine answers to calls that are made once more, one group after another; a turn each time that
@@ -180,7 +180,7 @@ def _made_again(
     return again, work
 
 
-def compared(
+def noise_by_shape(
     plan: Plan, store: Writer, chosen: Sequence[str], shapes: Mapping[str, Repetition]
 ) -> dict[str, Any]:
     """How the stored answers to calls differ from those that came in each of some batch shapes."""
@@ -248,7 +248,7 @@ def compared(
     return body
 
 
-def sentences(model: str, noise: NoiseMeasured) -> Iterator[str]:
+def noise_sentences(model: str, noise: NoiseMeasured) -> Iterator[str]:
     """What moved of a server's answers, shape by shape, and how far draws spread."""
     for shape, moved in (noise.by_shape or {}).items():
         parts = [f"{moved.texts:,} of {noise.texts:,} texts are other ones"] * bool(noise.texts)
@@ -272,7 +272,7 @@ USUAL = 8
 """Calls of each model behind a server that are made once more where nobody says how many."""
 
 
-def files_of(plan: Plan, name: str, precision: str) -> ModelIdentity | None:
+def reference_files(plan: Plan, name: str, precision: str) -> ModelIdentity | None:
     """The files that a model's answers can be held against in fp32; None where they are fp32 themselves, or
     nobody knows the files."""
     identity = plan.study.models[name]
@@ -287,7 +287,7 @@ def reference_models(plan: Plan, store: Writer, number: int | None) -> list[tupl
     """The models, each with a precision and its files, of which calls are to be made once more: with a number
     every one whose files are known; without one those behind a server that have no reference yet."""
     every = dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells())
-    found = [(name, precision, files_of(plan, name, precision)) for name, precision in every]
+    found = [(name, precision, reference_files(plan, name, precision)) for name, precision in every]
     known = {(noted.identity, noted.precision) for noted in store.references()}
     models = plan.study.models
     return [
@@ -325,7 +325,7 @@ def _compared(
 ) -> ReferenceCompared:
     spec, identity = plan.study.spec, plan.study.models[name].digest
     count = USUAL if number is None else number
-    chosen = drawn(plan, store, identity, precision, count, "reference", _is_determined)
+    chosen = drawn_calls(plan, store, identity, precision, count, "reference", _is_determined)
     settings = spec.engine
     if number is None:  # whoever asks for it by a number knows the machine; a GPU may be the server's
         settings = settings.model_copy(update={"device": "cpu"})
@@ -335,7 +335,7 @@ def _compared(
         batches = engine.batches([replace(store.call(call), may_fail=True) for call in chosen])
         tasks = [PendingBatch(batch, frozenset(batch.calls)) for batch in batches]
         again = {answer.call: answer.content for done in answered(engine, tasks) for answer in done.answers}
-    body = compared(plan, store, chosen, {IN_FP32: again})
+    body = noise_by_shape(plan, store, chosen, {IN_FP32: again})
     del body["shape"]
     return ReferenceCompared(stamp=plan.study_digest, identity=identity, precision=precision, **body)
 

@@ -25,7 +25,7 @@ from gridc.runtime.store.events import Event
 from gridc.runtime.store.items import cell_rows
 from gridc.runtime.store.reader import LOGGED, NO_PROMPT, RECORDED
 from gridc.runtime.store.store import Store
-from gridc.runtime.store.writable import PlanWriter, WritableStore, text_of
+from gridc.runtime.store.writable import PlanWriter, WritableStore, stored_json
 from gridc.schema.canonical import canonical, digest
 from gridc.schema.comparison import AnswerState
 
@@ -140,7 +140,7 @@ def record_run(
             writer.ask(plan.study_digest, benchmark, items)
 
 
-def record(
+def record_store(
     path: Path,
     about: Mapping[str, Any],
     binary: bool,
@@ -155,7 +155,7 @@ def record(
     content = {RECORDED: {**about, "scale": scale}}
     stamp = digest(content)
     with new_store(path) as draft, _RecordingWriter(draft) as writer, writer.all_or_nothing():
-        writer.begin(stamp, text_of(content), benchmarks)
+        writer.begin(stamp, stored_json(content), benchmarks)
         names = {name: items.names for name, items in benchmarks.items()}
         for cell in cells:
             writer.write(stamp, cell, names[cell.benchmark], scale)
@@ -218,7 +218,7 @@ class _RunRecorder(PlanWriter, _CallWriter):
         self, plan: Plan, created: str, events: Iterable[Event], samples: Iterable[RecordedSample]
     ) -> None:
         self._db.table("event").insert_all(event.row() for event in events)
-        content = text_of(plan.study.stamped())
+        content = stored_json(plan.study.stamped())
         self._insert("INSERT INTO study VALUES (?, ?, ?)", [(plan.study_digest, created, content)])
         numbers: dict[str, Any] = {}
         models = {cell.key: cell.model for cell in plan.cells()}

@@ -15,8 +15,8 @@ from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.options import candidates
-from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.options import item_candidates
+from gridc.compiler.instrument.score import score_sample
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.blinding import judging_state
@@ -180,10 +180,10 @@ class RankedSample:
     def is_tie(self, answers: Sequence[Mapping[str, Any]], tolerance: float) -> bool:
         """Whether likelihoods that move by no more than the tolerance (nats) change the choice, or whether it
         is counted as a near tie."""
-        outcome = score(self.setting, self.item, answers)
+        outcome = score_sample(self.setting, self.item, answers)
         if outcome.choice is None:
             return False
-        ranked = candidates(self.setting.held("candidates"), self.item, self.setting.enumerator)
+        ranked = item_candidates(self.setting.held("candidates"), self.item, self.setting.enumerator)
         against = [tolerance if candidate.option != outcome.choice else -tolerance for candidate in ranked]
         moved = []
         for sign, answer in zip((1.01, -1.01), answers, strict=False):  # a prior counts the other way round
@@ -192,7 +192,7 @@ class RankedSample:
             moved.append({**answer, "loglikelihoods": likelihoods})
         margin = outcome.evidence["margin"]
         counted = margin is not None and abs(margin - NEAR_TIE) <= 2 * len(moved) * tolerance
-        return counted or score(self.setting, self.item, moved).choice != outcome.choice
+        return counted or score_sample(self.setting, self.item, moved).choice != outcome.choice
 
     def choice(self, answers: Mapping[str, Any], now: Mapping[str, Answer]) -> int | str | None:
         """The option that these answers (contents) are scored to; in words where one of them cannot be."""
@@ -200,7 +200,7 @@ class RankedSample:
         wrong = [
             _moves(content, now[call].content) is None for call, content in zip(self.calls, held, strict=True)
         ]
-        return "unreadable" if any(wrong) else score(self.setting, self.item, held).choice
+        return "unreadable" if any(wrong) else score_sample(self.setting, self.item, held).choice
 
 
 def _rankings(plan: Plan, model: str, precision: str, chosen: frozenset[str]) -> Iterator[RankedSample]:

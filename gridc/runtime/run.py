@@ -20,7 +20,7 @@ from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.inputs.scorers import scorer_errors_coded
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.score import Outcome, Ruling, score
+from gridc.compiler.instrument.score import Outcome, Ruling, score_sample
 from gridc.compiler.lock.deviations import Reconciliation
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.judging import JudgingState, is_judged
@@ -34,7 +34,7 @@ from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.api.attempts import CallCost, PaidEngine, Terms
 from gridc.runtime.engines.hf.memory import USUAL_KV_MIB
 from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, environments_words
-from gridc.runtime.noise import measure, sentences
+from gridc.runtime.noise import measure, noise_sentences
 from gridc.runtime.stages import WHOLE, Open, Say, Shard, Stage, open_stages, wave_stages
 from gridc.runtime.store import events
 from gridc.runtime.store.items import named_digest
@@ -271,7 +271,7 @@ def _announcing(open_engine: Open, watch: Watch) -> Open:
     return opens
 
 
-def run(
+def run_study(
     compiled: Compiled,
     lock: Lock,
     departures: Reconciliation,
@@ -533,7 +533,7 @@ def _record_work(stage: Stage, store: Writer, plan: Plan, meter: Meter) -> Gener
             return [f"{stage.name}: no noise floor is measured: [budget] leaves no room for it"]
         noise = events.NoiseMeasured(**about, **measured)
         store.record(noise)
-        return list(sentences(stage.name, noise))
+        return list(noise_sentences(stage.name, noise))
     return []
 
 
@@ -589,7 +589,7 @@ def _require_one_answer(plan: Plan, store: Store, cell: Cell) -> None:
     again = plan.study.scorers.again
     for (item, _, answers), outcome in zip(reversed(some), reversed(once), strict=True):
         with scorer_errors_coded():
-            twice = score(cell.setting, items[item], answers, scorers=again)
+            twice = score_sample(cell.setting, items[item], answers, scorers=again)
         if twice != outcome:
             name = cell.setting.scorer and cell.setting.scorer.function
             given = " and ".join(_outcome_words(each) for each in (outcome, twice))

@@ -50,7 +50,7 @@ def first_calls(store: Store, stamp: str, samples: Scaffolds) -> set[str]:
     return store.plain_calls(stamp) | {request.id for _, sample in samples for request in sample.requests}
 
 
-def waves(store: Writer, stamp: str, samples: Scaffolds) -> Iterator[dict[str, Call]]:
+def later_waves(store: Writer, stamp: str, samples: Scaffolds) -> Iterator[dict[str, Call]]:
     """The calls of each wave after the first, by id, whether or not they have their answer; a call of an
     earlier wave is not in a later one. They may fail, because how long their prompts are is known only now.
     The next wave is asked for when those of this one have been answered. There is none after every sample
@@ -181,7 +181,7 @@ def wave_stages(stage: Stage, stamp: str, store: Writer) -> Iterator[Stage]:
     """The same stage with the calls of each later wave of its scaffolds, then with all its calls. Ask for the
     next when the tasks of one are done: its calls follow from their answers."""
     where = stage.number, stamp, stage.identity, stage.precision
-    for wave in waves(store, stamp, stage.scaffolds):
+    for wave in later_waves(store, stamp, stage.scaffolds):
         calls, _ = store.lay_out(*where, wave)
         costs, left, _ = lay_out_tasks(store, stage.number, calls, stage.engine, WHOLE, may_fail=True)
         yield replace(stage, calls=calls, tasks=len(costs), cost=sum(costs), left=left)

@@ -36,7 +36,7 @@ One = Annotated[int, Field(ge=1, le=1, json_schema_extra=_only_one)]
 """The number 1, as versions are written. Unlike a literal it takes neither `true` nor `1.0`."""
 
 
-def named(known: Iterable[str]) -> tuple[StringConstraints, WithJsonSchema]:
+def known_or_plugin(known: Iterable[str]) -> tuple[StringConstraints, WithJsonSchema]:
     """What makes a text one of the known names, or the name of a plug-in."""
     names, plugin = list(known), rf"^{PLUGIN}[A-Za-z0-9][A-Za-z0-9_.\-]*$"
     pattern = rf"^(?:{'|'.join(re.escape(name) for name in names)})$|{plugin}"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NamedTuple, Self, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
-from gridc.schema.base import Contradiction, Id, Table, Text, named
+from gridc.schema.base import Contradiction, Id, Table, Text, known_or_plugin
 from gridc.schema.items import Sample
 from gridc.schema.scores import Scores
 
@@ -47,7 +47,7 @@ Tool = Literal["calculator", "text_search", "scratchpad"]
 Intensity = Literal["minimal", "moderate", "aggressive"]
 Property = Literal["bias", "accuracy", "sycophancy", "harm"]
 
-ScaffoldName = Annotated[str, *named(TAKES)]
+ScaffoldName = Annotated[str, *known_or_plugin(TAKES)]
 
 
 class Scaffold(Table):

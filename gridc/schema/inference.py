@@ -322,7 +322,7 @@ MODELS = "model"
 """What stands for an axis where models are compared."""
 
 
-def between(axis: str) -> str:
+def contrast_noun(axis: str) -> str:
     """What a contrast is between."""
     return "models" if axis == MODELS else f"levels of {axis}"
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from gridc.schema.base import PLUGIN, Contradiction, Selector, Table, Text, named
+from gridc.schema.base import PLUGIN, Contradiction, Selector, Table, Text, known_or_plugin
 
 UnitLevel = Literal["item", "question", "family", "template", "category"]
 """The levels at which items belong together, the finest first."""
@@ -114,7 +114,7 @@ LOADER_KINDS: Mapping[str, LoaderKind] = {
 
 TASK_LOADERS = tuple(name for name, kind in LOADER_KINDS.items() if kind.task)
 
-LoaderName = Annotated[str, *named(LOADER_KINDS)]
+LoaderName = Annotated[str, *known_or_plugin(LOADER_KINDS)]
 
 
 def loader_kind(name: str) -> LoaderKind:

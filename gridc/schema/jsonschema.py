@@ -62,11 +62,11 @@ def file_name(name: str) -> str:
 def generate(name: str = "gridcard") -> dict[str, Any]:
     """The schema that is published, as the models and the shorthand of the language define it now."""
     if name == "extension":
-        return written(_extension(of_models("gridcard")))
-    return written(of_models(name)) if name == "gridcard" else of_models(name)
+        return written(_extension(model_schema("gridcard")))
+    return written(model_schema(name)) if name == "gridcard" else model_schema(name)
 
 
-def of_models(name: str) -> dict[str, Any]:
+def model_schema(name: str) -> dict[str, Any]:
     """The schema as the models define it: a spec without shorthand."""
     # The models of the documents are imported here, because validating a spec needs none of them.
     from gridc.schema.card import CardDeck
@@ -104,15 +104,15 @@ def of_models(name: str) -> dict[str, Any]:
     }
 
 
-def text(name: str = "gridcard") -> str:
+def schema_text(name: str = "gridcard") -> str:
     """The schema as it is committed and printed."""
     return json.dumps(generate(name), indent=2, ensure_ascii=False) + "\n"
 
 
-def write(name: str, folder: Path) -> Path:
+def write_schema(name: str, folder: Path) -> Path:
     """Write the schema into a folder in one step; its path. Raises `OSError`."""
     path = folder / file_name(name)
-    write_atomic(path, text(name))
+    write_atomic(path, schema_text(name))
     return path
 
 
@@ -226,7 +226,7 @@ class Section:
 
 def reference(name: str = "gridcard") -> str:
     """The reference of the schema of this name, as it is committed and printed."""
-    schema = keys_in_short(of_models(name)) if name == "gridcard" else generate(name)
+    schema = keys_in_short(model_schema(name)) if name == "gridcard" else generate(name)
     tables: Mapping[str, Node] = schema["$defs"]
     sections = list(sections_of(schema))
     links = {section.name: section.link for section in sections}

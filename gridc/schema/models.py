@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from gridc.diagnostics.secrets import looks_like_key
-from gridc.schema.base import PLUGIN, Contradiction, Id, Table, Text, named
+from gridc.schema.base import PLUGIN, Contradiction, Id, Table, Text, known_or_plugin
 from gridc.schema.effects import EXACT, ModelEffects, Thinking
 
 Server = Literal["openai", "vllm", "sglang", "llama.cpp"]
@@ -83,7 +83,7 @@ ENGINES: Mapping[str, EngineKind] = {
 FILES = ENGINES["hf"].schemes
 """The schemes of models whose files are known, here or on the hub."""
 
-EngineName = Annotated[str, *named(ENGINES)]
+EngineName = Annotated[str, *known_or_plugin(ENGINES)]
 
 ENGINES_DESCRIPTION = "; ".join(f"{name}: {kind.what}" for name, kind in ENGINES.items())
 

@@ -221,7 +221,7 @@ def called(name: str, stated: Sequence[Statistic]) -> Statistic:
     return Statistic(id=name, kind="mean", outcome=name) if own is None else own
 
 
-def compared(statistic: Statistic, stated: Sequence[Statistic]) -> Statistic:
+def gap_statistic(statistic: Statistic, stated: Sequence[Statistic]) -> Statistic:
     """The statistic whose values a gap compares. Of other kinds it is the statistic itself."""
     if statistic.of is None:
         return statistic

@@ -77,7 +77,7 @@ def log_e_values(differences: Whole, span: int, staked: Floats) -> Floats:
     return log_mean(counts.astype(np.float64) @ np.log1p(values[:, None] * staked / span))
 
 
-def p_values(log_e: Floats) -> Floats:
+def p_of_e_values(log_e: Floats) -> Floats:
     """1 / e by configuration. They may pass 1, so that their harmonic mean is the p-value of the mean."""
     p: Floats = np.exp(np.clip(-log_e, np.log(LEAST), 700))
     return p

@@ -329,7 +329,7 @@ SAME = 1e-9
 """The share of the largest change by which changes are equal."""
 
 
-def contrast(arms: int, level: int, reference: int) -> Floats:
+def contrast_weights(arms: int, level: int, reference: int) -> Floats:
     """The weights of a level's rate less that of the reference, (arms,)."""
     weights = np.zeros(arms)
     weights[level], weights[reference] = 1.0, -1.0

@@ -37,7 +37,7 @@ def bounded_ratio(
         return UnitEstimate(None, None, 0, 0.0, "not determined")
     above, below, least, most = (each[exposed] for each in (above, below, least, most))
     error = (1 - level) / 2
-    low, high = lower_limit(above, below, least, error), -lower_limit(-above, below, -most, error)
+    low, high = ratio_lower_limit(above, below, least, error), -ratio_lower_limit(-above, below, -most, error)
     return UnitEstimate(
         digits(float(above.sum() / below.sum())),
         (digits(low), digits(high)),
@@ -48,7 +48,7 @@ def bounded_ratio(
     )
 
 
-def lower_limit(above: Floats, below: Floats, least: Floats, error: float) -> float:
+def ratio_lower_limit(above: Floats, below: Floats, least: Floats, error: float) -> float:
     """The limit of the ratio from below, at a one-sided error, of units that have something below."""
     from scipy.optimize import brentq
 

@@ -113,7 +113,7 @@ def collapse(
         occupied = np.zeros((len(rows), count), np.bool_)
         occupied[:, own] = rows > 0
         packed.append(np.packbits(occupied, axis=1))
-    profiles, of_case = distinct(np.concatenate(packed))
+    profiles, of_case = distinct_rows(np.concatenate(packed))
     return CaseTotals(
         np.bincount(pattern, held, minlength=count).astype(np.float64),
         np.bincount(pattern, outcome, minlength=count).astype(np.float64),
@@ -144,7 +144,7 @@ def case_table(
     held = np.broadcast_to(np.asarray(counts, np.float64), outcome.shape)
     some = held > 0
     rows, sums = _by_case(numbered(case[some]), pattern[some], outcome[some], count, held[some])
-    kinds, of_case = distinct(np.hstack([rows, sums]))
+    kinds, of_case = distinct_rows(np.hstack([rows, sums]))
     return CaseTable(kinds[:, :count], kinds[:, count:], np.bincount(of_case))
 
 
@@ -183,7 +183,7 @@ def numbered(names: Whole) -> Whole:
     return places
 
 
-def distinct(table: NDArray[Any]) -> tuple[NDArray[Any], Whole]:
+def distinct_rows(table: NDArray[Any]) -> tuple[NDArray[Any], Whole]:
     """The rows of a table (N, K) that differ, in the order in which they come first, (F, K), and which of
     them each row is, (N,)."""
     rows = np.ascontiguousarray(table)
@@ -269,7 +269,7 @@ def treatment(factors: Sequence[Factor], interactions: Sequence[tuple[str, str]]
     return DesignMatrix(tuple(columns), np.column_stack(parts))
 
 
-def scored(design: DesignMatrix, name: str, scores: ArrayLike) -> DesignMatrix:
+def with_dose(design: DesignMatrix, name: str, scores: ArrayLike) -> DesignMatrix:
     """The design with one more column, of numbers: the score of each pattern (a dose), shape (P,)."""
     return DesignMatrix(
         (*design.columns, ((name, ""),)), np.column_stack([design.matrix, np.asarray(scores, float)])
@@ -281,7 +281,7 @@ def _is_level(of: Factor, level: str) -> Floats:
     return flags
 
 
-def paired(counts: Whole, earned: Floats) -> tuple[Whole, Floats]:
+def paired_totals(counts: Whole, earned: Floats) -> tuple[Whole, Floats]:
     """What counts of B items under A levels, (B, A): how many answers, and what they earned, at most 1 each.
 
     Items without an answer under one of the levels have none left. Where the others have not the same

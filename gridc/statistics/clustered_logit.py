@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gridc.statistics.arrays import Floats
-from gridc.statistics.case_totals import CaseTable, CaseTotals, distinct
+from gridc.statistics.case_totals import CaseTable, CaseTotals, distinct_rows
 
 STEPS = 50
 """Newton's method doubles its digits each step; a maximum that exists is reached in about ten."""
@@ -391,7 +391,7 @@ class Jackknife:
         x = np.asarray(design, np.float64)
         self.coefficients, self.cases = coefficients, int(table.cases.sum())
         mu: Floats = expit(x @ coefficients)
-        rows, self._of = distinct(table.rows)
+        rows, self._of = distinct_rows(table.rows)
         squares = (x[:, :, None] * x[:, None, :]).reshape(len(x), -1)
         width = x.shape[1]
         information = ((rows * (mu * (1 - mu))) @ squares).reshape(-1, width, width)

@@ -36,14 +36,14 @@ def of_texts(kind: str, texts: Sequence[str], references: Sequence[Sequence[str]
     return np.array(found, np.float64)
 
 
-def score(kind: str, totals: Floats) -> Floats:
+def score_of_sums(kind: str, totals: Floats) -> Floats:
     """The score of each row of sums, (B, K), as a share of the most there is, (B,)."""
     metric = _metric(kind)
     scores = [metric._compute_score_from_stats([int(value) for value in row]).score for row in totals]
     return np.array(scores) / MOST
 
 
-def estimate(
+def corpus_score(
     kind: str,
     unit: Whole,
     texts: Sequence[str],
@@ -55,7 +55,7 @@ def estimate(
     of one that equals its references, as large as that of a word drawn at random."""
     totals = unit_totals(unit, of_texts(kind, texts, references))
     whole, count, sizes = totals.sum(axis=0), len(totals), totals[:, REFERENCE]
-    (value,) = score(kind, whole[None]).tolist()
+    (value,) = score_of_sums(kind, whole[None]).tolist()
     effective = effective_number(sizes / max(float(sizes.max()), 1.0))
     if not enough_cases(effective):
         few = f"worth {effective:.1f} equal units, and the limits of a text score need {FLOOR:g}"
@@ -66,8 +66,8 @@ def estimate(
     worst[MATCHES[kind]], silent[REFERENCE] = 0.0, best[REFERENCE]
     if kind == "chrf":
         silent[REFERENCE::3] = best[REFERENCE::3]
-    unseen = (count + 1) * (score(kind, whole + np.array([worst, silent, best])) - value)
-    without = score(kind, whole - totals)
+    unseen = (count + 1) * (score_of_sums(kind, whole + np.array([worst, silent, best])) - value)
+    without = score_of_sums(kind, whole - totals)
     influences = (count - 1) * (without.mean() - without)
     low, high = of_influences(value, influences, (float(unseen.min()), float(unseen.max())), level)
     ends = digits(max(low, 0.0)), digits(min(high, 1.0))

@@ -71,7 +71,7 @@ def estimates(
     return combinations
 
 
-def summarise(log_odds: Floats, p: Floats, alpha: float) -> CurveSummary:
+def summarise_curve(log_odds: Floats, p: Floats, alpha: float) -> CurveSummary:
     """Over all values, whatever their shape."""
     low, median, high = np.quantile(log_odds, [0.25, 0.5, 0.75])
     sure = p <= alpha

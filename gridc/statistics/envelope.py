@@ -233,7 +233,7 @@ class PairCounts:
         return "no strict reversal"
 
 
-def count(a: str, b: str, scores_a: ScoreByModel, scores_b: ScoreByModel) -> PairCounts:
+def count_orders(a: str, b: str, scores_a: ScoreByModel, scores_b: ScoreByModel) -> PairCounts:
     """Count over the envelope, which is the configurations of `scores_a`; both mappings must have the
     same ones. Raises `ValueError` for an empty envelope or for two different ones."""
     if not scores_a or scores_a.keys() != scores_b.keys():
@@ -301,12 +301,12 @@ def reachable(scores: Mapping[str, ScoreByModel]) -> Orderings:
     by_name: set[tuple[str, ...]] = set()
     complete = _complete(scores)
     for configuration, row in complete.items():
-        weak.setdefault(order_of(row), configuration)
+        weak.setdefault(model_order(row), configuration)
         by_name.add(tuple(sorted(row, key=lambda model: (-row[model], model))))
     return Orderings(weak, len(by_name), len(complete), len(scores))
 
 
-def order_of(row: Mapping[str, Fraction]) -> Order:
+def model_order(row: Mapping[str, Fraction]) -> Order:
     """The order of the models under one configuration, the highest first; tied models by name within their
     group."""
     ranked = sorted(row, key=lambda model: (-row[model], model))
@@ -360,7 +360,7 @@ def mismatch(scores: Mapping[str, ScoreByModel]) -> Mismatch:
     """Total-order mismatch over all pairs of configurations in which every model has a score."""
     rows = list(_complete(scores).values())
     pairs = comb(len(rows), 2)
-    weak = Counter(map(order_of, rows))
+    weak = Counter(map(model_order, rows))
     by_name = Counter(tuple(sorted(row, key=lambda model: (-row[model], model))) for row in rows)
 
     def differ(counts: Iterable[int]) -> Fraction | None:
@@ -414,7 +414,7 @@ def sdi_interval(scores: Sequence[Fraction], chosen: Draws, level: float = LEVEL
     """SDI over resamples. Scores are put on one denominator, so that every sum is exact."""
     values = _sdi(scores, chosen)
     whole = _sdi(scores, np.arange(len(scores))[None, :])
-    return interval(None if np.isnan(whole[0]) else float(whole[0]), values, level)
+    return percentiles_of(None if np.isnan(whole[0]) else float(whole[0]), values, level)
 
 
 def cfr_interval(passing: int, n: int, level: float = LEVEL) -> ResampledStatistic:
@@ -440,10 +440,12 @@ def tau_interval(
         return ResampledStatistic(None, None, None)
     picked = draws(n, RESAMPLES, seed) if chosen is None else chosen
     values = _tau(vectors, picked)
-    return interval(float(_tau(vectors, np.arange(n)[None, :])[0]), values)
+    return percentiles_of(float(_tau(vectors, np.arange(n)[None, :])[0]), values)
 
 
-def interval(point: float | None, values: NDArray[np.float64], level: float = LEVEL) -> ResampledStatistic:
+def percentiles_of(
+    point: float | None, values: NDArray[np.float64], level: float = LEVEL
+) -> ResampledStatistic:
     """The central percentiles of the values that are defined."""
     defined = np.sort(values[~np.isnan(values)])
     if point is None or not len(defined):
@@ -461,7 +463,7 @@ def max_statistic(slices: Sequence[NDArray[np.float64]], points: Sequence[float]
     stacked = np.stack(slices)
     undefined = np.isnan(stacked).all(axis=0)
     values = np.where(undefined, np.nan, np.nanmax(np.where(undefined, 0.0, stacked), axis=0))
-    return interval(max(points), values)
+    return percentiles_of(max(points), values)
 
 
 def max_cfr_interval(counts: Sequence[tuple[int, int]], level: float = LEVEL) -> ResampledStatistic:

@@ -103,7 +103,7 @@ class PairTests:
     minus: Floats
 
 
-def mcnemar(differences: Whole) -> PairTests:
+def mcnemar_tests(differences: Whole) -> PairTests:
     """Exact one-sided McNemar tests of differences in {-1, 0, 1}, shape (configurations, items)."""
     ahead, behind = (differences > 0).sum(axis=1), (differences < 0).sum(axis=1)
     counts = list(zip(ahead.tolist(), behind.tolist(), strict=True))
@@ -117,8 +117,8 @@ def betting_tests(differences: Whole, span: int, items: float) -> PairTests:
     `items` items on average. Raises `ValueError` where a difference is larger than 1."""
     staked = betting.stakes(items)
     ahead, behind = (differences > 0).sum(axis=1), (differences < 0).sum(axis=1)
-    plus = betting.p_values(betting.log_e_values(differences, span, staked))
-    minus = betting.p_values(betting.log_e_values(-differences, span, staked))
+    plus = betting.p_of_e_values(betting.log_e_values(differences, span, staked))
+    minus = betting.p_of_e_values(betting.log_e_values(-differences, span, staked))
     return PairTests("betting", ahead, behind, plus, minus)
 
 

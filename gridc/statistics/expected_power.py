@@ -23,15 +23,15 @@ import numpy as np
 
 from gridc.statistics import margins, sign_flips
 from gridc.statistics.arrays import Flags, Floats, Whole
-from gridc.statistics.betting import log_e_values, p_values, stakes
+from gridc.statistics.betting import log_e_values, p_of_e_values, stakes
 from gridc.statistics.case_totals import (
     CaseTable,
     CaseTotals,
     DesignMatrix,
     factor,
     merged,
-    scored,
     treatment,
+    with_dose,
 )
 from gridc.statistics.clustered_logit import Jackknife, NotEstimable, box, fit, unit
 from gridc.statistics.sign_flips import can_support
@@ -231,7 +231,7 @@ def _simulated(
     items = (draws < toward).astype(np.int64) - (draws > 1 - away)
     differences = np.add.reduceat(items, np.r_[0, np.cumsum(sizes)[:-1]], axis=1)
     if kind == "bets":
-        p = p_values(log_e_values(differences, max(sizes), stakes(sum(sizes) / len(sizes))))
+        p = p_of_e_values(log_e_values(differences, max(sizes), stakes(sum(sizes) / len(sizes))))
     else:
         p = _flipped(differences, alpha, max(sizes)) if can_support(sizes) else np.ones(len(differences))
     share = float((p <= alpha).mean())
@@ -241,7 +241,7 @@ def _simulated(
 def _flipped(differences: Whole, alpha: float, span: int) -> Floats:
     """p of each study's configuration by itself, (studies,), as the report has it: each study stands here for
     a configuration, whose own p does not depend on the others."""
-    signs = sign_flips.flips(differences.shape[1], max(FLIPS, ceil(10 / alpha)), SEED)
+    signs = sign_flips.random_signs(differences.shape[1], max(FLIPS, ceil(10 / alpha)), SEED)
     p_parts = []
     for at in range(0, len(differences), CHUNK):
         some = differences[at : at + CHUNK]
@@ -301,7 +301,7 @@ def _totals(layout: Layout, assumed: Assumptions, rates: Floats) -> CaseTotals:
     )
 
 
-def design_of(test: DecidingTest, layout: Layout) -> DesignMatrix:
+def assumed_design(test: DecidingTest, layout: Layout) -> DesignMatrix:
     """Main effects of axis, block and stratum, as the estimator has them; the interaction where it is
     tested."""
     shape = (len(layout.strata), layout.blocks, layout.levels)
@@ -314,7 +314,7 @@ def design_of(test: DecidingTest, layout: Layout) -> DesignMatrix:
     if layout.doses:
         others = [column for name, column in named.items() if name != "axis"]
         base = treatment(others or [factor("", [""], [""] * len(places[0]))])
-        return scored(base, "dose", np.array(layout.doses)[places[2]])
+        return with_dose(base, "dose", np.array(layout.doses)[places[2]])
     by = "stratum" if layout.by == "stratum" else "block"
     return treatment(list(named.values()), [("axis", by)] if test.claim == "crossed" else [])
 
@@ -331,7 +331,7 @@ def _wald(test: DecidingTest, layout: Layout, assumed: Assumptions, effect: floa
     that the sizes of units leave. Units that decide nothing find nothing."""
     from scipy.stats import f, ncf, nct, t
 
-    design = design_of(test, layout)
+    design = assumed_design(test, layout)
     totals = _totals(layout, assumed, _rates(test, layout, effect))
     columns = coefficients_of(test, layout, design)
     sided = test.side != "two-sided" and test.claim == "effect"

@@ -53,7 +53,9 @@ def counts(figure: PrintedShare, n: int) -> range:
     return range(max(0, ceil(figure.low * n)), min(n, floor(figure.high * n)) + 1)
 
 
-def differences(figure: PrintedShare, first: Sequence[int], n: int, second: Sequence[int], m: int) -> bool:
+def difference_possible(
+    figure: PrintedShare, first: Sequence[int], n: int, second: Sequence[int], m: int
+) -> bool:
     """Whether i / n - j / m is printed as this figure for an i of the first counts and a j of the second,
     each without gaps."""
     if not first or not second:

@@ -352,7 +352,7 @@ def unchanged(units: CaseTable, level: int, reference: int, margin: float, large
     return above(still, level, reference, -margin, largest)
 
 
-def limits(
+def difference_limits(
     units: CaseTable, level: int, reference: int, alpha: float, largest: float = 1.0
 ) -> tuple[float, float] | None:
     """The lower and the upper limit of the difference, each missed with probability `alpha`: the bounds at

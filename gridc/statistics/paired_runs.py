@@ -99,7 +99,7 @@ def pair_stores(before: Iterable[Scored], after: Iterable[Scored]) -> Pairing:
     )
 
 
-def summarise(deltas: Sequence[Fraction]) -> Summary:
+def summarise_differences(deltas: Sequence[Fraction]) -> Summary:
     """Mean, spread and size of at least one difference. Raises `ValueError` when there is none."""
     if not deltas:
         raise ValueError("no differences")
@@ -127,7 +127,7 @@ def by_level(deltas: Sequence[Delta]) -> list[LevelSummary]:
         for axis, level in delta.place.items():
             axes.setdefault(axis, {}).setdefault(level, []).append(delta.delta)
     return [
-        LevelSummary(axis, level, summarise(changes))
+        LevelSummary(axis, level, summarise_differences(changes))
         for axis, levels in axes.items()
         if len(levels) > 1
         for level, changes in levels.items()
@@ -231,14 +231,14 @@ def p_not_worse(units: PairedUnits, margin: float) -> float:
     return margins.above(units.adverse, SECOND, FIRST, -margin)
 
 
-def change_limits(units: PairedUnits, alpha: float) -> tuple[float, float] | None:
+def paired_change_limits(units: PairedUnits, alpha: float) -> tuple[float, float] | None:
     """The limits of the change, each missed with probability `alpha` at most: above minus a margin or below
     it exactly where the tests at `alpha` say so. None without a unit."""
-    low = margins.limits(units.adverse, SECOND, FIRST, alpha)
+    low = margins.difference_limits(units.adverse, SECOND, FIRST, alpha)
     complete = np.array_equal(units.first[:, 0], units.first[:, 1]) and np.array_equal(
         units.second[:, 0], units.second[:, 1]
     )
-    high = low if complete else margins.limits(units.favourable, SECOND, FIRST, alpha)
+    high = low if complete else margins.difference_limits(units.favourable, SECOND, FIRST, alpha)
     return None if low is None or high is None else (low[0], high[1])
 
 

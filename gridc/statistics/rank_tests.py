@@ -21,7 +21,7 @@ class Concordance:
     rows: int
 
 
-def concordance(table: ArrayLike) -> Concordance | None:
+def kendalls_w(table: ArrayLike) -> Concordance | None:
     """Of a table (rows, columns), ranked within each row with mid-ranks. Ties are corrected for (Kendall &
     Babington Smith 1939; of 0 and 1 it is Cochran's Q). None where no row tells two columns apart, and of
     fewer than two columns."""
@@ -116,7 +116,7 @@ def jonckheere_terpstra(groups: Sequence[ArrayLike]) -> TrendTest:
     return TrendTest(statistic, mean, variance**0.5, float(norm.sf((statistic - mean) / variance**0.5)))
 
 
-def page(outcomes: ArrayLike, doses: ArrayLike | None = None) -> TrendTest:
+def page_trend(outcomes: ArrayLike, doses: ArrayLike | None = None) -> TrendTest:
     """Levels that share their cases: `outcomes`, (cases, levels), in the predicted order. Page's L with ranks
     within each case, ties as mid-ranks; the variance is that of permuting each case's own ranks, so that ties
     are counted exactly. `doses` are the distances of the levels; 1, 2, 3, ... without them."""

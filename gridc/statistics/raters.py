@@ -12,7 +12,7 @@ from math import sqrt
 import numpy as np
 
 from gridc.statistics.arrays import Whole
-from gridc.statistics.unit_intervals import Ends, as_independent, limits, share_limits, unit_totals
+from gridc.statistics.unit_intervals import Ends, as_independent, clopper_pearson, share_limits, unit_totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def kappa(
 
     if len(first) != len(second) or not first:
         raise ValueError("the raters did not label the same responses")
-    table = crossed(first, second)
+    table = label_table(first, second)
     n = int(table.sum())
     independent = n if units is None else len(set(units))
     agreement, value = float(np.trace(table) / n), cohen(table)
@@ -65,7 +65,7 @@ def kappa(
     low, high = _share_limits([one == other for one, other in zip(first, second, strict=True)], of, level)
     if independent < n:
         worth = _effective_responses(first, second, of, level) if independent > 1 else 1.0
-        least, most = limits(agreement, worth, 1 - level)
+        least, most = clopper_pearson(agreement, worth, 1 - level)
         low, high = min(low, least), max(high, most)
     low, high = ((limit - chance) / (1 - chance) for limit in (low, high))
     with np.errstate(invalid="ignore"):  # its z is 0 / 0 where the raters have no label in common
@@ -79,7 +79,7 @@ def _effective_responses(
     """How many independent responses show as much of kappa as these of several units: their variance of
     kappa at this agreement over its jackknife variance, less what Student's t adds for few units. Where no
     unit matters, one for each unit: no spread in the sample is no evidence of none."""
-    table = crossed(first, second)
+    table = label_table(first, second)
     labels, places = sorted({*first, *second}), {unit: at for at, unit in enumerate(dict.fromkeys(units))}
     number = {label: at for at, label in enumerate(labels)}
     by_unit = np.zeros((len(places), *table.shape), np.int64)
@@ -126,7 +126,7 @@ def _share_limits(having: Sequence[bool], units: Sequence[Hashable], level: floa
     """The limits of the share of those that have a property, by the unit of each."""
     number = {unit: at for at, unit in enumerate(dict.fromkeys(units))}
     if len(number) == len(having):
-        return limits(sum(having) / len(having), len(having), 1 - level)
+        return clopper_pearson(sum(having) / len(having), len(having), 1 - level)
     totals = unit_totals(np.array([number[unit] for unit in units]), [(1.0, float(has)) for has in having])
     return share_limits(totals[:, 0], totals[:, 1], level)
 
@@ -140,7 +140,7 @@ def cohen(table: Whole) -> float | None:
     return float(cohens_kappa(table, return_results=False))
 
 
-def crossed(first: Sequence[str], second: Sequence[str]) -> Whole:
+def label_table(first: Sequence[str], second: Sequence[str]) -> Whole:
     """How often each pair of labels was given, over the labels that either gave, sorted."""
     labels = sorted({*first, *second})
     place = {label: at for at, label in enumerate(labels)}

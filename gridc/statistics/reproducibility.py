@@ -76,7 +76,7 @@ class DrawError(ValueError):
         super().__init__(problem)
 
 
-def ranked(things: Iterable[T], seed: int, purpose: str, name: Callable[[T], str]) -> list[T]:
+def in_drawn_order(things: Iterable[T], seed: int, purpose: str, name: Callable[[T], str]) -> list[T]:
     """The things in the order of their draw."""
     return sorted(things, key=lambda thing: _rank(seed, purpose, name(thing)))
 

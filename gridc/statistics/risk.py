@@ -30,8 +30,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from gridc.statistics import margins
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.bounded_means import against_zero, contrast
-from gridc.statistics.case_totals import CaseTable, distinct, numbered
+from gridc.statistics.bounded_means import against_zero, contrast_weights
+from gridc.statistics.case_totals import CaseTable, distinct_rows, numbered
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.reproducibility import decimals, digits
 from gridc.statistics.strata import gap, of_parts, part, share_ratio
@@ -79,7 +79,7 @@ class FittedOdds:
 def joined_odds(units: CaseTable, level: int, reference: int, tested: FittedOdds) -> FittedOdds:
     """The same, of whose interval an end that no unit goes against is no nearer to 0 than Gaffke's limit of
     the difference (`unseen`)."""
-    rise, fall = against_zero(units, contrast(units.rows.shape[1], level, reference))
+    rise, fall = against_zero(units, contrast_weights(units.rows.shape[1], level, reference))
     if rise is None and fall is None:
         return tested
     limits = margins.mean_limits(units, level, reference, (1 - LEVEL) / 2)
@@ -212,7 +212,7 @@ def arm_sums(
     rows = np.bincount(places, held, minlength=size * count).reshape(size, count)
     sums = np.bincount(places, np.asarray(outcomes, np.float64), size * count)
     sums = np.round(sums, 12)  # so that what is equal is one kind, in whatever order it was added up
-    kinds, of_case = distinct(np.hstack([rows, sums.reshape(size, count)]))
+    kinds, of_case = distinct_rows(np.hstack([rows, sums.reshape(size, count)]))
     order = np.lexsort(kinds.T[::-1])
     kinds = kinds[order]
     return ArmSums(

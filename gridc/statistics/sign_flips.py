@@ -50,7 +50,7 @@ def can_support(sizes: ArrayLike) -> bool:
     return bool((items == 1).all()) or enough_cases(effective_number(items))
 
 
-def flips(units: int, number: int, seed: int) -> Signs:
+def random_signs(units: int, number: int, seed: int) -> Signs:
     """Random signs, shape (units, number): one joint flip a column."""
     signs: Signs = np.random.default_rng(seed).integers(0, 2, size=(units, number), dtype=np.int8)
     signs *= 2

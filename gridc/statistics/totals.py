@@ -27,7 +27,7 @@ def _part(unit: Whole, rows: Floats, points: Floats, level: float) -> PartShare:
     return part(totals[:, 0], totals[:, 1], level)
 
 
-def share(unit: Whole, rows: Floats, points: Floats, level: float = LEVEL) -> PartsStatistic:
+def share_of_rows(unit: Whole, rows: Floats, points: Floats, level: float = LEVEL) -> PartsStatistic:
     """The points of rows over their number."""
     return PartsStatistic(itself, _parts(unit, [(rows, points)], level))
 
@@ -44,7 +44,7 @@ CALLED = "few units, and one that nobody saw may call more answers positive than
 def precision(unit: Whole, table: Floats, level: float = LEVEL) -> PartsStatistic:
     """TP / (TP + FP), of the columns of `two_classes`."""
     rows = table[:, :2].sum(axis=1)
-    return replace(share(unit, rows, table[:, 0], level), few=_of_called(unit, rows))
+    return replace(share_of_rows(unit, rows, table[:, 0], level), few=_of_called(unit, rows))
 
 
 def _of_called(unit: Whole, rows: Floats) -> str:
@@ -208,7 +208,7 @@ def attempts(
         1 - comb(n - c, k) / comb(n, k) if not every else comb(c, k) / comb(n, k)
         for n, c in zip(counts.tolist(), correct.tolist(), strict=True)
     ]
-    return share(unit[first], np.ones(len(first)), np.array(shares), level).estimate()
+    return share_of_rows(unit[first], np.ones(len(first)), np.array(shares), level).estimate()
 
 
 PARTS = "answers earn parts of a point, and only 1 and 0 are counted"
@@ -228,7 +228,7 @@ def _root(least: float, most: float, shares: Floats) -> Floats:
     return value
 
 
-def comparisons(
+def player_strengths(
     unit: Whole, one: Whole, other: Whole, games: Floats, won: Floats, players: int, level: float = LEVEL
 ) -> list[UnitEstimate]:
     """The strengths of players, from how often two of them met in each row and what the one won, a tie half.

@@ -26,7 +26,7 @@ from math import exp, expm1, log1p, sqrt
 import numpy as np
 
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.bounded_ratios import lower_limit
+from gridc.statistics.bounded_ratios import ratio_lower_limit
 from gridc.statistics.clustered_logit import FLOOR, effective_number, enough_cases
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.reproducibility import digits
@@ -60,11 +60,11 @@ def mean(units: Whole, sizes: Floats, values: Floats, level: float = LEVEL) -> U
     place = (1 + level) / 2
     half = _quantile(some - 1, place) * sqrt(log1p(foretold))
     high = value - _skewed(-_quantile(len(n) - 1, place), skewness, len(n)) * error
-    low = lower_limit(y, n, np.zeros(len(n)), (1 - level) / 2)
+    low = ratio_lower_limit(y, n, np.zeros(len(n)), (1 - level) / 2)
     return _with(found, MEAN, low, max(high, value * exp(min(half, MOST))))
 
 
-def difference(units: Whole, sizes: Floats, values: Floats, level: float = LEVEL) -> UnitEstimate:
+def mean_difference(units: Whole, sizes: Floats, values: Floats, level: float = LEVEL) -> UnitEstimate:
     """The same of values of either sign."""
     totals, found = _counted(units, sizes, values)
     if found.value is None or found.no_interval:

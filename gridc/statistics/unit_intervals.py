@@ -158,7 +158,7 @@ def carriers(influences: Floats) -> float:
     return float(squares.sum() ** 2 / fourth) if squares.max(initial=0.0) > FAINT else 0.0
 
 
-def limits(rate: float, n: float, error: float) -> Ends:
+def clopper_pearson(rate: float, n: float, error: float) -> Ends:
     """Clopper and Pearson's limits of a share of n trials, which need not be whole numbers."""
     from scipy.special import betaincinv
 
@@ -215,7 +215,7 @@ def _all_or_nothing(rows: Floats, points: Floats) -> bool:
 
 def _share(rows: Floats, points: Floats, level: float) -> Ends:
     if _all_or_nothing(rows, points):
-        return limits(float(points.sum() / rows.sum()), len(rows), 1 - level)
+        return clopper_pearson(float(points.sum() / rows.sum()), len(rows), 1 - level)
     exact = at_bound(points, rows, (1 + level) / 2)
     return _gaffke(rows, points, level) if exact is None else exact
 

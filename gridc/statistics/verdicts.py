@@ -23,12 +23,12 @@ from gridc.statistics.bounded_means import (
     Agreement,
     against_zero,
     agreed,
-    contrast,
+    contrast_weights,
     jointly,
     of_direction,
     slope,
 )
-from gridc.statistics.case_totals import CaseTable, DesignMatrix, distinct, merged
+from gridc.statistics.case_totals import CaseTable, DesignMatrix, distinct_rows, merged
 from gridc.statistics.clustered_logit import Jackknife, NotEstimable, Spread, maximum, unit
 from gridc.statistics.reproducibility import Verdict
 
@@ -67,7 +67,7 @@ def _window(units: int, share: float) -> Whole:
     return np.arange(max(int(low) - 1, 0), min(int(high) + 1, units) + 1, dtype=np.int64)
 
 
-def limits(alpha: float, changed: int, units: int) -> tuple[float, float]:
+def share_bounds(alpha: float, changed: int, units: int) -> tuple[float, float]:
     """Clopper-Pearson: both one-sided limits of a share, at alpha each."""
     from scipy.special import betaincinv
 
@@ -81,7 +81,7 @@ Tails = tuple[float, float]
 Decided = Literal["supported", "refuted"]
 
 
-def verdict(support: float, refute: float, alpha: float, first: Decided = "supported") -> Verdict:
+def decided_verdict(support: float, refute: float, alpha: float, first: Decided = "supported") -> Verdict:
     """Open where neither is found at `alpha`; where both are, the one that comes `first`."""
     if min(support, refute) > alpha:
         return "open"
@@ -90,7 +90,7 @@ def verdict(support: float, refute: float, alpha: float, first: Decided = "suppo
     return "supported" if support <= alpha else "refuted"
 
 
-def tails(ratio: float, p: float, enough: bool) -> Tails:
+def estimate_tails(ratio: float, p: float, enough: bool) -> Tails:
     """From an estimate over its error and the two-sided p; 1 where the units are too few to decide."""
     if not enough:
         return 1.0, 1.0
@@ -168,7 +168,7 @@ class Rule:
         return self.p_of(replace(evidence, largest=self.largest), self.side, self.margin)
 
     def verdict(self, support: float, refute: float) -> Verdict:
-        return verdict(support, refute, self.alpha, self.first)
+        return decided_verdict(support, refute, self.alpha, self.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,9 @@ def outcome_p_values(
             of_direction(_check(planned, by_arm, at), one.ratio) for at, one in enumerate(combinations, 1)
         ]
         each = [agreed(one.p, agrees) for one, agrees in zip(combinations, checks, strict=True)]
-        sides = [tails(one.ratio, p, one.spread.enough) for one, p in zip(combinations, each, strict=True)]
+        sides = [
+            estimate_tails(one.ratio, p, one.spread.enough) for one, p in zip(combinations, each, strict=True)
+        ]
         if len(columns) == 1:
             joint_p = _decided(each[0], combinations[0].spread)
         else:
@@ -235,7 +237,7 @@ def _check(planned: AskedItems, by_arm: CaseTable, level: int) -> Agreement:
         return None, None
     if planned.doses:
         return against_zero(by_arm, slope(planned.doses))
-    return against_zero(by_arm, contrast(planned.levels, level, 0))
+    return against_zero(by_arm, contrast_weights(planned.levels, level, 0))
 
 
 def witnesses(
@@ -332,7 +334,7 @@ def _table(planned: AskedItems, rise: int, fall: int) -> CaseTable:
         sums.append((planned.answers[at] * s).reshape(units, width))
     both = np.hstack([merged(rows, planned.numbers), merged(sums, planned.numbers)])
     # As np.unique has them, which would sort all units to find the few kinds.
-    kinds, of_unit = distinct(both)
+    kinds, of_unit = distinct_rows(both)
     ascending = np.lexsort(kinds.T[::-1])
     kinds, cases = kinds[ascending], np.bincount(of_unit)[ascending]
     return CaseTable(kinds[:, : parts * width], kinds[:, parts * width :], cases)

@@ -507,10 +507,10 @@ def open(
     folder of `models:` sources (default: GRIDC_MODELS). Raises `SpecError`
     where there is no spec that can be read as TOML.
     """
-    from gridc.compiler.frontend.source import read
+    from gridc.compiler.frontend.source import read_source
 
     study = OpenStudy(spec, data, out, trust, models)
-    read(study.spec)
+    read_source(study.spec)
     return study
 
 

@@ -50,7 +50,7 @@ class Beginning:
 
     def require_free(self) -> None:
         """Raise `UsageError` where a spec, or another schema, is there already."""
-        files = {self.schema: jsonschema.text(), self.spec: ""}
+        files = {self.schema: jsonschema.schema_text(), self.spec: ""}
         taken = [path for path, text in files.items() if path.exists() and path.read_bytes() != text.encode()]
         if taken:
             help = "--force overwrites it; --out names another file"
@@ -101,7 +101,7 @@ class Beginning:
             raise
         finally:
             tried.unlink(missing_ok=True)
-        write_atomic(self.schema, jsonschema.text())
+        write_atomic(self.schema, jsonschema.schema_text())
         write_atomic(self.spec, first.text())
         seen = [benchmark.said for benchmark in first.benchmarks if benchmark.said]
         seen += [task.said for task in first.tasks]
@@ -126,7 +126,7 @@ class FileStatements:
 
     def stated(self, benchmarks: Sequence[str]) -> list[draft.ColumnStatement]:
         """The statements. Raises `UsageError`."""
-        names = {name for benchmark in benchmarks for name in draft.names_of(benchmark)}
+        names = {name for benchmark in benchmarks for name in draft.data_names(benchmark)}
         return [
             *(draft.ColumnStatement.read("field", text, names) for text in self.fields),
             *(draft.ColumnStatement.read("constant", text, names) for text in self.constants),

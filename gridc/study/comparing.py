@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.lock.deviations import PathDifference, compare, read_document, shortened_json
+from gridc.compiler.lock.deviations import PathDifference, path_differences, read_document, shortened_json
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.findings.store_diff import CellDifference, StoreDiff, diff_stores
 from gridc.reports.rendering import in_configurations
@@ -67,7 +67,7 @@ def diff(a: str, b: str) -> StudyDiff:
         raise UsageError([Diagnostic("GC000", message, help="compare a store with a store")])
     if stores[0]:
         return StudyDiff(stores=diff_stores(left, right, (one, other)))
-    return StudyDiff(tuple(compare(read_document(left), read_document(right))))
+    return StudyDiff(tuple(path_differences(read_document(left), read_document(right))))
 
 
 def _is_store(path: Path) -> bool:

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from gridc.diagnostics.errors import CODES, WIDTH, Diagnostic, UsageError
-from gridc.diagnostics.errors import text as text_of_code
-from gridc.schema.jsonschema import meaning_of, of_models, sections_of, takes
+from gridc.diagnostics.errors import code_text as text_of_code
+from gridc.schema.jsonschema import meaning_of, model_schema, sections_of, takes
 from gridc.schema.shorthand import keys_in_short
 
 
@@ -53,7 +53,7 @@ TOP = "the top level"
 
 def _meanings() -> Iterator[_Meaning]:
     """Everything that can be explained: tables, keys, and the values that keys name."""
-    schema: Mapping[str, Any] = keys_in_short(of_models("gridcard"))
+    schema: Mapping[str, Any] = keys_in_short(model_schema("gridcard"))
     sections = sections_of(schema)
     links = {section.name: section.heading.replace("`", "") for section in sections}
     tables: list[tuple[tuple[str, ...], Mapping[str, Any]]] = [((TOP,), schema)]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.frontend.formatting import formatted
-from gridc.compiler.frontend.source import read
+from gridc.compiler.frontend.source import read_source
 from gridc.files import write_atomic
 from gridc.study.place import Place
 
@@ -26,7 +26,7 @@ class FormattedSpec:
 def format_spec(place: Place, check: bool) -> FormattedSpec:
     """Write the spec again; with `check` only say what would be written. Raises `SpecError` for a text that
     is no TOML."""
-    source = read(place.spec)
+    source = read_source(place.spec)
     text = formatted(source.text)
     blocks = SequenceMatcher(None, source.text.splitlines(), text.splitlines(), False).get_opcodes()
     lines = sum(max(b - a, d - c) for kind, a, b, c, d in blocks if kind != "equal")

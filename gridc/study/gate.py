@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from gridc.compiler.frontend.source import Source, read
+from gridc.compiler.frontend.source import Source, read_source
 from gridc.compiler.frontend.validate import did_you_mean, typed_as
 from gridc.compiler.inputs.logs import require_matched
 from gridc.compiler.inputs.logs.files import TableColumns
@@ -93,7 +93,7 @@ class ReleaseReport:
     def written(self, form: str) -> str:
         """The text of a file: `markdown`, `json`, `junit` or `sarif`."""
         if form == "markdown":
-            return written.markdown(self.comparison, self.view_command)
+            return written.comparison_markdown(self.comparison, self.view_command)
         if form == "junit":
             return written.junit(self.comparison)
         if form == "json":
@@ -102,7 +102,7 @@ class ReleaseReport:
             message = f"`{form}` is no form of a comparison"
             raise UsageError([Diagnostic("GC000", message, help=f"known: {', '.join(FORMS)}")])
         folder = Path.cwd() if self.policy is None else self.policy.path.parent
-        found = written.findings(self.comparison, self.policy)
+        found = written.gate_diagnostics(self.comparison, self.policy)
         return _json(sarif(found, repository_root(folder)))
 
     def write(self, form: str, path: Path) -> Path:
@@ -191,7 +191,7 @@ def compare(
     in several ways, and `SpecError` for a policy that cannot be."""
     stated, source = Policy(policy=1), None
     if policy is not None:
-        source = read(policy)
+        source = read_source(policy)
         stated = typed_as(Policy, "policy", source)
     stated = given.over(stated)
     require_countable([stated.total, *(one.total for one in stated.benchmark)])
@@ -218,9 +218,9 @@ def compare(
         raise UsageError([Diagnostic("GC000", f"no run records `{one}`, which may differ", help=help)])
     if source is not None:
         known = [name for run in (*firsts, second) for _, name in run.benchmarks]
-        decision.check(stated, source, list(dict.fromkeys(known)), settings)
+        decision.check_policy(stated, source, list(dict.fromkeys(known)), settings)
     name = None if policy is None else str(policy)
-    comparison = document.compare(firsts, second, stated, name, exit_codes)
+    comparison = document.compare_runs(firsts, second, stated, name, exit_codes)
     return ReleaseReport(comparison, source, tuple(given.read_as(stated)))
 
 
@@ -228,7 +228,7 @@ def baseline(
     run: str, to: Path, policy: Path | None, given: GivenPolicy, key: Path | None = None
 ) -> WrittenBaseline:
     """Keep a run in a file, for later comparisons (`compare` says what is raised for the run)."""
-    stated = Policy(policy=1) if policy is None else typed_as(Policy, "policy", read(policy))
+    stated = Policy(policy=1) if policy is None else typed_as(Policy, "policy", read_source(policy))
     selection = given.selection(given.over(stated))
     chosen = _run(run, selection, NOBODY)
     selection.columns.check()

@@ -31,7 +31,7 @@ from gridc.compiler.preflight.budget_design import (
 from gridc.compiler.preflight.budget_design import (
     HypothesisDesign as HypothesisDesign,
 )
-from gridc.compiler.preflight.consent import sentences
+from gridc.compiler.preflight.consent import consent_sentences
 from gridc.compiler.preflight.readings import unchecked_readings
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.numbers import percent
@@ -97,7 +97,7 @@ def plan(place: Place, against: str | None) -> PlanReport:
         manifest,
         falsifiability.manifest(lowered),
         compared,
-        sentences(compiled.spec, compiled.study.scorers.files.values()),
+        consent_sentences(compiled.spec, compiled.study.scorers.files.values()),
         {model.id: USUAL for model in compiled.spec.model if compiled.study.models[model.id].served_files},
         planned(compiled.spec.engine),
         tuple(unchecked_readings(lowered)),

@@ -26,10 +26,10 @@ from gridc.reports.recorded.cells import (
     recorded_benchmarks,
     recorded_runs,
 )
-from gridc.reports.recorded.compared import ComparedCells, compared, in_a_study
+from gridc.reports.recorded.compared import ComparedCells, comparable_cells, in_a_study
 from gridc.reports.recorded.document import certificate
 from gridc.reports.statements import standings
-from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, new_store, record
+from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, new_store, record_store
 from gridc.runtime.store.store import Store
 from gridc.schema.base import ALPHA
 from gridc.schema.certificate import Certificate
@@ -64,7 +64,7 @@ class LogReport:
         return document if self.study is None else {**document, "study": self.study.model_dump(mode="json")}
 
     def markdown(self) -> str:
-        return words.markdown(self.certificate)
+        return words.log_markdown(self.certificate)
 
     def __repr__(self) -> str:
         return self.markdown()
@@ -156,7 +156,7 @@ class LogReport:
             for cell in one.cells.values()
             if cell.itemised
         )
-        record(path, about, binary, items, cells)
+        record_store(path, about, binary, items, cells)
         return {}
 
 
@@ -241,7 +241,7 @@ def certify(logs: Sequence[Path], reading: str | None = None, options: LogOption
                 raise UsageError([Diagnostic("GC000", f"no log has the {what} `{name}`", help=help)])
     benchmarks_read = recorded_benchmarks(read, reading, may_differ, common_only, total)
     taken = {benchmark.name for benchmark in benchmarks_read}
-    parts = [part for benchmark in benchmarks_read for part in compared(benchmark, taken)]
+    parts = [part for benchmark in benchmarks_read for part in comparable_cells(benchmark, taken)]
     run = _exported(logs, read, alone=len(logs) == 1 and reading is None and not any(given.values()))
     exported = None if run is None else (run.findings.stamp, run.provenance)
     return LogReport(certificate(read, parts, ALPHA, common_only, exported), read, parts, run, reading)

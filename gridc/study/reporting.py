@@ -20,21 +20,21 @@ from gridc.reports.differing_answers import most_stated
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.components import ATTRIBUTION, LABEL
-from gridc.reports.findings.conduct import cut_off
-from gridc.reports.findings.findings import Findings, find
+from gridc.reports.findings.conduct import cut_off_words
+from gridc.reports.findings.findings import Findings, all_findings
 from gridc.reports.findings.hypotheses import verdict_lines
 from gridc.reports.findings.run_record import Finding, reported
 from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.findings.summaries import SUMMARIES
 from gridc.reports.page import PROMINENT
-from gridc.reports.rendering import code_digest
+from gridc.reports.rendering import report_code_digest
 from gridc.reports.scoreboard import of_findings
 from gridc.reports.scorecard.document import make_scorecard
-from gridc.reports.statements import brief, choose, sentences, urgent
+from gridc.reports.statements import brief, choose, statement_texts, urgent
 from gridc.reports.statements.answer import StudyAnswer as StudyAnswer
-from gridc.reports.statements.answer import answer, beside
+from gridc.reports.statements.answer import beside, study_answer
 from gridc.reports.statements.conduct import moved_floors
-from gridc.reports.ties import claimed_of_lock, claimed_of_results, record, ties_of_results
+from gridc.reports.ties import anchor_record, claimed_of_lock, claimed_of_results, ties_of_results
 from gridc.reports.verification import figures_in
 from gridc.runtime.run import conclude
 from gridc.runtime.store.events import InterimLook, Reported
@@ -74,27 +74,27 @@ class FindingsReport:
         """What each model scores under the anchor."""
         endings = {board.benchmark: board.endings for board in self.findings.benchmarks}
         return ScoreboardReport(
-            of_findings(self.findings), self.complete, cut_off(endings), self.findings[SUMMARIES]
+            of_findings(self.findings), self.complete, cut_off_words(endings), self.findings[SUMMARIES]
         )
 
     @property
     def leading(self) -> tuple[str, ...]:
         """The most important sentences of the certificate."""
-        return tuple(sentences(self.findings, "leading")[:PROMINENT])
+        return tuple(statement_texts(self.findings, "leading")[:PROMINENT])
 
     @property
     def verdicts(self) -> tuple[str, ...]:
         """What came of everything that the spec states: hypotheses, falsification tests, curves."""
         return (
             *verdict_lines(self.findings.hypotheses, self.findings.complete),
-            *sentences(self.findings, "falsification"),
-            *sentences(self.findings, "curves"),
+            *statement_texts(self.findings, "falsification"),
+            *statement_texts(self.findings, "curves"),
         )
 
     @property
     def answer(self) -> StudyAnswer:
         """What came of the study in a sentence, and what it says to at most three questions."""
-        return answer(self.findings)
+        return study_answer(self.findings)
 
     @property
     def headline(self) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class FindingsReport:
         texts = [
             *brief(self.findings, "leading"),
             *self.verdicts,
-            *sentences(self.findings, "rates", "variance"),
+            *statement_texts(self.findings, "rates", "variance"),
         ]
         findings = sum(text not in shown for text in texts)
         counted = ((limits, "further limit"), (findings, "further finding"))
@@ -132,15 +132,15 @@ class FindingsReport:
     def further(self) -> tuple[str, ...]:
         """What else is found: the less important sentences of the certificate, rates, variance."""
         return (
-            *sentences(self.findings, "leading")[PROMINENT:],
-            *sentences(self.findings, "rates"),
-            *sentences(self.findings, "variance"),
+            *statement_texts(self.findings, "leading")[PROMINENT:],
+            *statement_texts(self.findings, "rates"),
+            *statement_texts(self.findings, "variance"),
         )
 
     @property
     def caveats(self) -> tuple[str, ...]:
         """What limits them."""
-        return tuple(sentences(self.findings, "limits"))
+        return tuple(statement_texts(self.findings, "limits"))
 
     @property
     def statements(self) -> list[dict[str, Any]]:
@@ -273,10 +273,10 @@ def report(
         findings = _findings(place, compiled, lock, store, (ATTRIBUTION,) if attribution else ())
         rows = [asdict(row) for row in findings[ATTRIBUTION]]
         look = Reported if findings.complete else InterimLook
-        noted: dict[str, Any] = {**asdict(findings.progress), "anchor": record(findings.anchor)}
-        noted |= {"gridc": __version__, "code": code_digest()}
-        noted["anchors"] = [record(tie) for tie in findings.anchors]
-        noted["results_anchors"] = [record(tie) for tie in findings.results_anchors]
+        noted: dict[str, Any] = {**asdict(findings.progress), "anchor": anchor_record(findings.anchor)}
+        noted |= {"gridc": __version__, "code": report_code_digest()}
+        noted["anchors"] = [anchor_record(tie) for tie in findings.anchors]
+        noted["results_anchors"] = [anchor_record(tie) for tie in findings.results_anchors]
         if attribution:
             noted["attribution"] = rows
         if findings[PROPAGATION]:
@@ -338,7 +338,7 @@ def report_all(
     document = studies.studies_report([one.report.findings for one in written])
     folder = to or written[0].store.parent.parent
     folder.mkdir(parents=True, exist_ok=True)
-    files = documents.write_texts(studies.file_texts(document), folder)
+    files = documents.write_texts(studies.studies_texts(document), folder)
     return StudiesReport(document, written, tuple(files))
 
 
@@ -359,7 +359,7 @@ class StudyChecklist:
         return [asdict(row) for row in self.rows]
 
     def markdown(self) -> str:
-        return checklist.as_text(self.study, self.rows)
+        return checklist.checklist_markdown(self.study, self.rows)
 
     def write(self, folder: Path) -> Path:
         """Write `checklist.md` into a folder in one step; its path. Raises `OSError`."""
@@ -409,13 +409,13 @@ def attach_card(
     """Write the GRID cards of one model into a model card."""
     cards, _ = _cards(place, deck)
     chosen = model_card.model_of(cards, model)
-    return AttachedCards(readme, chosen, model_card.attach(readme, cards, chosen, link))
+    return AttachedCards(readme, chosen, model_card.attach_cards(readme, cards, chosen, link))
 
 
 def check_card(place: Place, readme: Path, deck: Path | None) -> CheckedCards:
     """The cards that a model card agrees with. Raises `VerificationError` with everything that differs."""
     cards, shown_by = _cards(place, deck)
-    checked = model_card.check(readme, cards)
+    checked = model_card.check_cards(readme, cards)
     if checked.differs:
         raise VerificationError(checked.differs)
     return CheckedCards(cards, model_card.model_in(readme, cards), shown_by, checked.unchecked)
@@ -435,7 +435,9 @@ def _cards(place: Place, deck: Path | None) -> tuple[CardDeck, ShownBy]:
     with Store.open(path) as store:
         claims = store.events(), Plan(compiled.study).study_digest
         ties, results_ties = claimed_of_lock(*claims), claimed_of_results(*claims)
-        stored = documents.documents(find(compiled, lock, store, ties, results_tied=results_ties)).deck
+        stored = documents.documents(
+            all_findings(compiled, lock, store, ties, results_tied=results_ties)
+        ).deck
     if cards != stored:
         help = "`gridc report` writes them again from the store"
         file = str(path.with_name("gridcard.json"))
@@ -456,7 +458,7 @@ def _findings(
     ties = anchors(compiled.lock_path, place.spec, place.trust)
     folder, stamp = place.store(compiled).parent, Plan(compiled.study).study_digest
     results_ties = ties_of_results(folder, store.events(), stamp, place.trust)
-    return find(compiled, lock, store, ties, results_tied=results_ties, requested=requested)
+    return all_findings(compiled, lock, store, ties, results_tied=results_ties, requested=requested)
 
 
 def _documented(findings: Findings) -> FindingsReport:

@@ -17,7 +17,7 @@ from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight import consent
 from gridc.compiler.preflight.consent import Ask, Consentable, Consents
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.compiler.preflight.providers import require_taken
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.runtime import adaptive_race
@@ -62,7 +62,7 @@ def consenting(place: Place, allow: Collection[str], ask: Ask, notify: Callable[
     Raises `SpecError` (GC354), `UnavailableError` (GC631) and `UsageError` (GC643, GC644), now or later.
     """
     checked = place.checked()
-    for line in consent.sentences(checked.spec, checked.references.scorers.values()):
+    for line in consent.consent_sentences(checked.spec, checked.references.scorers.values()):
         notify(line)
     if has_tables(place.store(checked)):
         return lambda compiled: _resumed(place, compiled, allow, ask)
@@ -195,7 +195,7 @@ def run(
     require_files(compiled.study, compiled.source)
     require_taken(compiled.spec, compiled.source)
     watch(RunStep("", 0, 0, "trying the instrument"))
-    prove(compiled.study, compiled.source)
+    prove_hazards(compiled.study, compiled.source)
     lock = compiled.lock
     if lock is None:
         lock, news = make_stamp(compiled, supersede=False)
@@ -206,7 +206,7 @@ def run(
         _serving(compiled.spec, serve, path.parent, notify),
         _opener(ray, compiled.spec.engine.threads, ENVIRONMENTS in acknowledge) as open_engine,
     ):
-        finished = executing.run(
+        finished = executing.run_study(
             compiled,
             lock,
             departures,
@@ -258,7 +258,7 @@ def merge(
     compiled, lock, _ = place.reconciled()
     path = place.store(compiled)
     acknowledged = ENVIRONMENTS in acknowledge
-    finished = merging.merge(Plan(compiled.study), lock, path, list(others), acknowledged, notify)
+    finished = merging.merge_stores(Plan(compiled.study), lock, path, list(others), acknowledged, notify)
     return RunReport(finished, path, _names(compiled))
 
 
@@ -386,5 +386,5 @@ def certify_until_decided(
     from gridc.reports.files import write_json  # the whole report, which a run does not write
 
     write_json(path.parent / "witness.json", document)
-    sentences = tuple(adaptive_race.sentence(verdict) for race in races for verdict in race.verdicts)
+    sentences = tuple(adaptive_race.race_sentence(verdict) for race in races for verdict in race.verdicts)
     return RaceReport(document, sentences, path, samples.executed + samples.reused, samples.calls_in_grid)

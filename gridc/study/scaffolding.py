@@ -14,7 +14,7 @@ from gridc.compiler.instrument.propagation import (
     StepShares,
     SubCall,
     TracedCall,
-    shares,
+    step_shares,
     table_row,
     trace,
 )
@@ -102,7 +102,7 @@ def propagation(calls: Path | Iterable[Mapping[str, Any]], tasks: Path | None = 
     """
     known = {} if tasks is None else dict(_tasks(tasks))
     rows = _lines(calls) if isinstance(calls, Path) else enumerate(calls, 1)
-    return Propagation(tuple(shares(_traced(number, row, known) for number, row in rows)))
+    return Propagation(tuple(step_shares(_traced(number, row, known) for number, row in rows)))
 
 
 def _traced(number: int, row: Mapping[str, Any], tasks: Mapping[str, OriginalTask]) -> TracedCall:

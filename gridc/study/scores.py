@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from gridc.numbers import ABSENT, amount, between, hundredths, number
-from gridc.reports.findings.conduct import count_endings, cut_off
+from gridc.numbers import ABSENT, amount, hundredths, interval_words, number
+from gridc.reports.findings.conduct import count_endings, cut_off_words
 from gridc.reports.findings.run_record import RunRecord
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic
 from gridc.reports.scoreboard import Scoreboard as Scoreboard
@@ -86,7 +86,7 @@ def _shown(summary: StatedStatistic, model: str, place: str) -> str:
     if found is None or found.value is None:
         return ABSENT
     form = hundredths if summary.unit in ("%", "pp") else amount if summary.unit else number
-    span = "no interval" if found.interval is None else between(found.interval, form)
+    span = "no interval" if found.interval is None else interval_words(found.interval, form)
     few = found.note if found.interval is not None else ""
     return f"{form(found.value)} ({', '.join(filter(None, (span, few, found.of_answers)))})"
 
@@ -112,4 +112,4 @@ def scoreboard(place: Place) -> ScoreboardReport:
         record = RunRecord(compiled, store)
         models = [model.id for model in record.plan.study.spec.model]
         endings = count_endings(models, store.endings(record.plan.study_digest))
-        return ScoreboardReport(of_record(record), record.complete, cut_off(endings), record[SUMMARIES])
+        return ScoreboardReport(of_record(record), record.complete, cut_off_words(endings), record[SUMMARIES])

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.grid.configurations import grid_place
-from gridc.compiler.inputs.scorers import failed
+from gridc.compiler.inputs.scorers import scorer_failure
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.options import spoken_options
@@ -442,7 +442,7 @@ class SampleDisplay:
         try:
             outcome = self._plan.score(cell, item, known) if may else None
         except ScorerError as error:
-            return about(sample.replicate, calls, scaffold, (), None, None, (failed(error),))
+            return about(sample.replicate, calls, scaffold, (), None, None, (scorer_failure(error),))
         decides = trace.rows[-1][1].id if ended else None
         return about(sample.replicate, calls, scaffold, _oracles(cell, sample), outcome, decides)
 
@@ -472,7 +472,7 @@ class SampleDisplay:
             tuple(f"option {name}" for name in labels or item.options) if names is None else tuple(names),
             replicate,
             setting.replicates,
-            stated(setting),
+            stated_keys(setting),
             setting.scale,
             setting.ranks,
             tuple(exemplar.id for exemplar in self._plan.exemplars_of(cell, item)),
@@ -537,7 +537,7 @@ class SampleDisplay:
         return tokenized(self._engines[key].prompts, call, prompts)
 
 
-def stated(setting: Setting) -> dict[str, Any]:
+def stated_keys(setting: Setting) -> dict[str, Any]:
     """The keys of a setting that matter and are not at their default, and the method and the prompt."""
     effective = setting.effective()
     values = {key: getattr(effective, key) for key in KEYS}

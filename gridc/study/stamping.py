@@ -14,7 +14,7 @@ from gridc.compiler.lock.anchor import (
     evidence_path,
     in_words,
     sign,
-    strongest,
+    strongest_anchor,
     ties,
     time_stamp,
 )
@@ -27,8 +27,8 @@ from gridc.compiler.lock.deviations import (
 )
 from gridc.compiler.lock.lock import Lock, create_lock, make_lock, read_lock, stamp_of, write_lock
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.consent import missing_keys, sentences
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.consent import consent_sentences, missing_keys
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.compiler.preflight.providers import require_taken
 from gridc.diagnostics.errors import Diagnostic, StampError, StoreError, UnavailableError
 from gridc.files import write_atomic
@@ -138,9 +138,9 @@ def stamp(place: Place, supersede: bool, watch: Watch) -> StampReport:
     watch(RunStep("", 0, 0, "reading the items"))
     compiled = place.compiled(online=True)
     watch(RunStep("", 0, 0, "trying the instrument"))
-    prove(compiled.study, compiled.source)
+    prove_hazards(compiled.study, compiled.source)
     notes = [
-        *sentences(compiled.spec, compiled.study.scorers.files.values()),
+        *consent_sentences(compiled.spec, compiled.study.scorers.files.values()),
         *missing_keys(compiled.spec),
         *unstated(compiled.spec),
         *compiled.study.notes(),
@@ -300,4 +300,8 @@ def _record_of_results(compiled: Compiled, path: Path) -> Path | None:
 
 
 def _words(ties: tuple[Anchor, ...]) -> str:
-    return f"{strongest(ties).strength}: {in_words(ties)}" if ties else "unanchored: no signature, no token"
+    return (
+        f"{strongest_anchor(ties).strength}: {in_words(ties)}"
+        if ties
+        else "unanchored: no signature, no token"
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.exchange import tables
-from gridc.reports.exchange.table_files import form_of, write_table
+from gridc.reports.exchange.table_files import table_suffix, write_table
 from gridc.reports.exchange.tables import TableName
 from gridc.runtime.store.store import Store
 from gridc.schema.certificate import Certificate
@@ -35,7 +35,7 @@ def reader(
     chosen = tables.columns_of(name, plan, columns)
     with Store.open(path) as store:
         store.require(plan.study_digest)
-        about = tables.about(name, plan, store.progress(plan.study_digest))
+        about = tables.table_description(name, plan, store.progress(plan.study_digest))
     schema = tables.schema_of(chosen, about)
 
     def rows() -> "Iterator[pyarrow.RecordBatch]":
@@ -63,7 +63,7 @@ def export_table(
     if target is None:
         results = place.store(place.compiled()).parent
         target = results.with_name(f"{results.name}.{name}.parquet")
-    form_of(target)
+    table_suffix(target)
     if target.exists() and not (force and target.is_file()):
         help = "--force overwrites a file; --to names another one"
         raise UsageError([Diagnostic("GC000", "there is something here already", str(target), help=help)])
@@ -84,7 +84,7 @@ def _chosen(table: "pyarrow.Table", name: str, columns: Sequence[str] | None) ->
 
 
 OF_CERTIFICATE: "Mapping[str, Callable[[Certificate, Mapping[str, str]], pyarrow.Table]]" = {
-    "pairs": tables.pairs,
+    "pairs": tables.pair_table,
     "hypotheses": tables.hypotheses,
     "statistics": tables.statistics,
 }
@@ -95,5 +95,5 @@ def of_certificate(place: Place, name: str) -> "pyarrow.Table":
     """One of the tables of the certificate."""
     tables.require_pyarrow()
     report = findings(place)
-    about = tables.about(name, report.findings.plan, report.findings.progress)
+    about = tables.table_description(name, report.findings.plan, report.findings.progress)
     return OF_CERTIFICATE[name](report.certificate, about)

@@ -89,7 +89,7 @@ def _gridc() -> Iterator[str]:
 
 def _named(checked: "CheckedSpec") -> Iterator[Path]:
     """The files and folders beside the spec, or under the data folder, that the spec names."""
-    from gridc.compiler.frontend.checkpoints import files_of, known_files
+    from gridc.compiler.frontend.checkpoints import checkpoint_folder, known_files
     from gridc.compiler.frontend.references import prompt_references, rubrics
 
     folder = checked.places.spec_folder
@@ -108,7 +108,7 @@ def _named(checked: "CheckedSpec") -> Iterator[Path]:
             for variant in benchmark.variants or ():
                 yield from (path for _, path in checked.places.benchmark(variant.source))
     for model in checked.spec.asked_models:
-        files = files_of(model) or ""
+        files = checkpoint_folder(model) or ""
         if files.startswith(("path:", *(("models:",) if checked.places.models_folder else ()))):
             place = checked.places.model(files)
             yield from (place, *known_files(place))
@@ -171,9 +171,9 @@ def expanded(place: Place) -> str:
     """The spec as one text, with what it extends written out. Raises `SpecError` where a file of it cannot be
     read."""
     from gridc.compiler.frontend import expansion
-    from gridc.compiler.frontend.source import read
+    from gridc.compiler.frontend.source import read_source
 
-    return expansion.expanded_text(expansion.expanded(read(place.spec)))
+    return expansion.expanded_text(expansion.expanded(read_source(place.spec)))
 
 
 def validate_all(
@@ -217,8 +217,8 @@ def _proved(place: Place, progress: "Watch") -> ValidationReport:
     from gridc.compiler.frontend.unsupported import unstated
     from gridc.compiler.lowering.plan import Plan
     from gridc.compiler.preflight import falsifiability
-    from gridc.compiler.preflight.consent import missing_keys, sentences
-    from gridc.compiler.preflight.hazards import prove
+    from gridc.compiler.preflight.consent import consent_sentences, missing_keys
+    from gridc.compiler.preflight.hazards import prove_hazards
     from gridc.compiler.preflight.providers import require_taken
     from gridc.compiler.preflight.task_files import rendered_again
     from gridc.runtime.run import RunStep, preflight
@@ -227,11 +227,11 @@ def _proved(place: Place, progress: "Watch") -> ValidationReport:
     compiled = place.compiled()
     unchecked = require_taken(compiled.spec, compiled.source)
     progress(RunStep("", 0, 0, "trying the instrument"))
-    prove(compiled.study, compiled.source)
+    prove_hazards(compiled.study, compiled.source)
     preflight(compiled, watch=progress)
     notes = falsifiability.manifest(Plan(compiled.study))["notes"]
     notes = [
-        *sentences(compiled.spec, compiled.study.scorers.files.values()),
+        *consent_sentences(compiled.spec, compiled.study.scorers.files.values()),
         *missing_keys(compiled.spec),
         *unstated(compiled.spec),
         *notes,

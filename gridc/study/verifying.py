@@ -16,7 +16,7 @@ from gridc.numbers import percent
 from gridc.reports.exchange import prml
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.verification import VerifiedStudy
-from gridc.reports.verification import verify as recompute
+from gridc.reports.verification import verify_study as recompute
 from gridc.runtime.rerun import Draw, RepeatedCalls, of_providers
 from gridc.runtime.rerun import rerun as repeat
 from gridc.runtime.store.store import Store
@@ -98,7 +98,7 @@ def verify(
     path = place.store(compiled)
     with Store.open(path, look=False) as store:  # verifying looks at more
         claims = prml.folder_beside(path.parent)
-        differing = list(prml.differing(lock, claims))
+        differing = list(prml.manifest_differences(lock, claims))
         try:
             found = recompute(compiled, lock, store, path.parent, place.trust)
         except VerificationError as error:
@@ -112,7 +112,7 @@ def verify(
         providers, draw = of_providers(compiled), Draw.of(rerun, rerun_seed)
         for line in of_hub(compiled):
             notify(line)
-        rows = repeated(compiled, store, draw)
+        rows = repeat_calls(compiled, store, draw)
     lines = [line for row in rows for line in _lines(row)]
     lines += [f"{name} was asked through a server: no call of it was made again" for name in providers]
     checked = (*verified.checked, *([_drawn(draw)] if rows else []), *lines)
@@ -140,7 +140,7 @@ def _verification(
     )
 
 
-def repeated(compiled: Compiled, store: Store, draw: Draw) -> list[RepeatedCalls]:
+def repeat_calls(compiled: Compiled, store: Store, draw: Draw) -> list[RepeatedCalls]:
     """What repeating the drawn calls came to. Raises `VerificationError` (GC708) for calls whose answers are
     not those that are stored."""
     rows, stamp = list(repeat(compiled, store, draw)), Plan(compiled.study).study_digest

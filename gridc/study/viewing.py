@@ -24,7 +24,7 @@ from gridc.study.recorded import certify, is_log_path
 from gridc.viewer import server
 from gridc.viewer.figures import StatedCurves
 from gridc.viewer.pages import Viewer
-from gridc.viewer.server import MOST_PAGES, ExportedPages, export
+from gridc.viewer.server import MOST_PAGES, ExportedPages, export_pages
 from gridc.viewer.store import StoredStudy, Tags
 from gridc.viewer.view import OpenStore
 
@@ -37,7 +37,7 @@ def serve_pages(
     """Answer on 127.0.0.1 until Ctrl-C; `ready` is told the address of the first page."""
     server.require_packages()
     with _opened(places, logs) as (viewer, start):
-        server.serve(viewer, server.listen(port), lambda root: ready(root + start.removeprefix("/")))
+        server.serve_viewer(viewer, server.listen(port), lambda root: ready(root + start.removeprefix("/")))
 
 
 def write_pages(
@@ -49,7 +49,7 @@ def write_pages(
 ) -> ExportedPages:
     """The pages as files in a new folder."""
     with _opened(places, logs) as (viewer, _):
-        return export(viewer, folder, most, progress)
+        return export_pages(viewer, folder, most, progress)
 
 
 @contextmanager

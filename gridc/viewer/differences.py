@@ -45,12 +45,12 @@ class CellPair:
         return float(100 * (self.b.score - self.a.score))
 
 
-def page(view: View) -> dict[str, Any]:
+def differences_page(view: View) -> dict[str, Any]:
     """All cells that both stores have; with `cell` in the address, the items of that cell."""
     second = view.second()
     if view.side:
         raise absent("a comparison begins with the first store")
-    pairing, pairs = view.pairing(second), shared(view, second)
+    pairing, pairs = view.pairing(second), cells_of_both(view, second)
     values: dict[str, Any] = {
         "second": second,
         "cells": len(pairs),
@@ -80,7 +80,7 @@ def page(view: View) -> dict[str, Any]:
     }
 
 
-def shared(view: View, second: View) -> list[CellPair]:
+def cells_of_both(view: View, second: View) -> list[CellPair]:
     """The cells that both stores have, in the order of the first."""
     pairs = [
         CellPair(a, b, place.items)
@@ -94,13 +94,13 @@ def shared(view: View, second: View) -> list[CellPair]:
 
 def first_page(view: View) -> str:
     """The address to begin with: the items that differ in the only cell that both have, or all such cells."""
-    pairs = shared(view, view.second())
+    pairs = cells_of_both(view, view.second())
     return page_links.address("compare", {"cell": pairs[0].a.key} if len(pairs) == 1 else None)
 
 
 def partners_of(view: View, second: View, left: StoredCell, right: StoredCell) -> Mapping[str, str]:
     """What the second store calls the items of the first in a pair of cells."""
-    for both in shared(view, second):
+    for both in cells_of_both(view, second):
         if both.a is left and both.b is right:
             return both.items.partners
     raise absent(f"`{left.key}` of the first store is not paired with `{right.key}` of the second")
@@ -108,7 +108,7 @@ def partners_of(view: View, second: View, left: StoredCell, right: StoredCell) -
 
 def _benchmarks_of(view: View, second: View) -> dict[str, Any]:
     cell = view.cell()
-    both = next((both for both in shared(view, second) if both.a is cell), None)
+    both = next((both for both in cells_of_both(view, second) if both.a is cell), None)
     if both is None:
         raise absent(f"the second store has no cell that is paired with `{cell.key}`")
     sides = (view.moment, cell), (second.moment, both.b)
@@ -195,7 +195,7 @@ class Totals:
     counts: dict[str, int]
 
 
-def differing(
+def differing_items_page(
     left: tuple[Moment, StoredCell],
     right: tuple[Moment, StoredCell],
     differ: str,
@@ -240,7 +240,9 @@ def differing_page(
     """What a page about two cells shows: the items that differ as the query says, with both responses to
     each, and how many there are of each kind."""
     differ = query.get("differ") or "score"
-    page = differing(left, right, differ, query.get("after") or None, query.get("before") or None, partners)
+    page = differing_items_page(
+        left, right, differ, query.get("after") or None, query.get("before") or None, partners
+    )
     return {
         "differ": differ,
         "kinds": DIFFER,

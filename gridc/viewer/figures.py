@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from gridc.numbers import between, hundredths, number, odds_ratio, p_value, percent, stated_percent
+from gridc.numbers import hundredths, interval_words, number, odds_ratio, p_value, percent, stated_percent
 from gridc.reports.estimates.components import specification_name
 from gridc.reports.figures import Figure, specification_curve
-from gridc.reports.figures.surface import signed
+from gridc.reports.figures.surface import signed_gap
 from gridc.reports.findings.curves import CurveFinding, SpecificationFinding
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.statements.components import result
@@ -126,7 +126,7 @@ def flip_surface(
             continue
         points = float(gap)
         words = f"{where}: {a} {_percent(one)}, {b} {_percent(other)}"
-        text = signed(points) if gap else "="
+        text = signed_gap(points) if gap else "="
         squares[one.configuration] = Square(
             text, _tone(points, limit), path(one, other), words, one.id in ends
         )
@@ -279,7 +279,7 @@ def _facts(finding: SpecificationFinding) -> list[tuple[str, str]]:
         fitted = finding.fitted
         facts = [
             ("odds ratio", odds_ratio(fitted.estimate)),
-            (f"{stated_percent(LEVEL)} interval", between((fitted.low, fitted.high), odds_ratio)),
+            (f"{stated_percent(LEVEL)} interval", interval_words((fitted.low, fitted.high), odds_ratio)),
             ("p", p_value(fitted.p)),
             ("log odds", f"{number(fitted.estimate, 4)}, standard error {number(fitted.error, 4)}"),
         ]

@@ -218,7 +218,7 @@ def state(choice: int | None, score: int | None) -> str:
 FoundSample = tuple[StoredCell, str, int, int | None, int | None, str | None]
 
 
-def listed(
+def listed_samples(
     moment: Moment,
     study: StoredStudy,
     items: StoredItems,

@@ -13,7 +13,7 @@ from gridc.diagnostics.errors import GridcError
 from gridc.registry import Registry
 from gridc.reports import page_links
 from gridc.viewer import differences, figures
-from gridc.viewer.differences import differing, differing_page, partners_of
+from gridc.viewer.differences import differing_items_page, differing_page, partners_of
 from gridc.viewer.figures import MOST_SQUARES, flip_surface, largest, score_surface, total
 from gridc.viewer.lists import (
     AXIS,
@@ -22,14 +22,14 @@ from gridc.viewer.lists import (
     SORTS,
     WITHIN,
     ListPosition,
-    listed,
+    listed_samples,
     outcomes,
     read_filters,
     response,
 )
 from gridc.viewer.matrix import ORDERS, ROWS, default_query, read_matrix
-from gridc.viewer.samples import SampleView, neighbours, sample
-from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent, pairs
+from gridc.viewer.samples import SampleView, neighbours, sample_view
+from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent, model_pairs
 from gridc.viewer.view import ANSWERED, Link, OpenStore, PageRequest, View, fill
 
 PREVIEWED = 4
@@ -118,7 +118,7 @@ def study_page(view: View) -> dict[str, Any]:
     study = view.study
     sections: list[dict[str, Any]] = []
     for benchmark in study.benchmarks:
-        roster = list(pairs(study, benchmark))
+        roster = list(model_pairs(study, benchmark))
         drawn = roster[:3] if _small(study, benchmark) else []
         limit = largest(study, benchmark, tuple(roster[:100]))
         models = [name for name in study.models if any(_cells_of(study, benchmark, name))]
@@ -175,7 +175,7 @@ def surface_page(view: View) -> dict[str, Any]:
     if not known:
         raise absent(f"the study has no benchmark `{benchmark}`")
     a = a or known[0]
-    roster = list(pairs(study, benchmark))
+    roster = list(model_pairs(study, benchmark))
     cells = [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == a]
     shown, part = view.part(cells, CONFIGURATIONS)
     drawn = None
@@ -199,7 +199,7 @@ def cell_page(view: View) -> dict[str, Any]:
     """A cell with its samples."""
     study, cell = view.study, view.cell()
     filters = read_filters({**view.request.query, "sort": "", "model": "", "benchmark": ""}, study)
-    page = listed(view.moment, study, view.items, filters, _place(view), [cell])
+    page = listed_samples(view.moment, study, view.items, filters, _place(view), [cell])
     return {
         "cell": cell,
         "filters": filters,
@@ -268,7 +268,7 @@ def item_page(view: View) -> dict[str, Any]:
         "about": view.items.item(benchmark, item),
         "models": models,
         "rows": rows,
-        "shown": sample(view.moment, held, item, 0),
+        "shown": sample_view(view.moment, held, item, 0),
         "within": matrix.within if view.request.live else {},
         "before": before,
         "after": after,
@@ -285,7 +285,7 @@ def sample_page(view: View) -> dict[str, Any]:
     before, after = neighbours(view.moment, cell, item, replicate)
     return {
         "cell": cell,
-        "sample": sample(view.moment, cell, item, replicate),
+        "sample": sample_view(view.moment, cell, item, replicate),
         "about": view.items.item(cell.benchmark, item),
         "switches": switches(view.study, cell, asks_item(view.moment, item)),
         "siblings": list(filter(asks_item(view.moment, item), view.study.siblings(cell))),
@@ -311,9 +311,9 @@ def beside_page(view: View) -> dict[str, Any]:
     samples: list[SampleView] = []
     for side, name, found in zip((left, right), names, asked, strict=True):
         held = [number for number, *_ in found]
-        samples.append(sample(*side, name, replicate if replicate in held else 0))
-    after = differing(left, right, "score", after=item, partners=partners).rows
-    before = differing(left, right, "score", before=item, partners=partners).rows
+        samples.append(sample_view(*side, name, replicate if replicate in held else 0))
+    after = differing_items_page(left, right, "score", after=item, partners=partners).rows
+    before = differing_items_page(left, right, "score", before=item, partners=partners).rows
     return {
         "samples": samples,
         "sides": (view, second),
@@ -352,7 +352,7 @@ def samples_page(view: View) -> dict[str, Any]:
         "progress": None,
     }
     if not filters.q:
-        return {**values, "page": listed(view.moment, study, view.items, filters, _place(view))}
+        return {**values, "page": listed_samples(view.moment, study, view.items, filters, _place(view))}
     progress = view.source.index.ensure(view.moment.version)
     after = view.integer("after", "`{}` is not a place in a search", digits=18)
     hits = view.source.index.search(view.moment, study, view.items, filters, after)
@@ -374,7 +374,7 @@ def curves_page(view: View) -> dict[str, Any]:
     return {"names": tuple(by_name), "shown": figures.shown_curve(by_name[name]) if by_name else None}
 
 
-PAGES.add("compare")(differences.page)
+PAGES.add("compare")(differences.differences_page)
 
 Switch = list[tuple[str, StoredCell | None, bool]]
 
@@ -413,7 +413,7 @@ def _small(study: StoredStudy, benchmark: str) -> bool:
 
 def _flips(view: View, benchmark: str, a: str, b: str, limit: float) -> Any:
     def path(one: StoredCell, other: StoredCell) -> str:
-        return page_links.pair(view.study.stamp, benchmark, one.configuration, a, b, view.side)
+        return page_links.pair_link(view.study.stamp, benchmark, one.configuration, a, b, view.side)
 
     return flip_surface(view.study, benchmark, a, b, limit, path)
 

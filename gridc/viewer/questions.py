@@ -8,7 +8,7 @@ apart), it is what stands before the options, in the last paragraph of the promp
 from collections.abc import Iterator
 
 from gridc.compiler.inputs.questions import question, text_digest
-from gridc.reports.prompt_reading import before_options, shown_options
+from gridc.reports.prompt_reading import before_options, options_in_prompt
 from gridc.runtime.store.reader import LOGGED, NO_PROMPT
 from gridc.viewer.lists import loaded
 from gridc.viewer.store import Moment, StoredCell, StoredStudy
@@ -55,7 +55,7 @@ class Questions:
             )
             count = row[0] if row else 0
             prompts = _prompts(moment, study, cell.benchmark, item, cell) if 1 < count <= 26 else ()
-            found = next(filter(None, (shown_options(text, count) for text in prompts)), ())
+            found = next(filter(None, (options_in_prompt(text, count) for text in prompts)), ())
             if not found and count > 1:
                 return ()
             self._options[key] = found

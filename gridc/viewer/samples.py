@@ -115,7 +115,7 @@ class SampleView:
         return (start, end) if 0 <= start < end <= len(text) else None
 
 
-def sample(moment: Moment, cell: StoredCell, item: str, replicate: int) -> SampleView:
+def sample_view(moment: Moment, cell: StoredCell, item: str, replicate: int) -> SampleView:
     """Raises `StoreError` (GC615) where the cell has no such sample."""
     row = moment.row(
         "SELECT choice, score, evidence FROM sample WHERE cell = ? AND item = ? AND replicate = ?",

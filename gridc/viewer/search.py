@@ -228,7 +228,7 @@ def match(words: str) -> str:
     return " AND ".join(terms)
 
 
-def marks(text: str, words: str) -> list[tuple[int, int]]:
+def word_spans(text: str, words: str) -> list[tuple[int, int]]:
     """Where the words of a search stand in a text, roughly as FTS5 finds them."""
     spans = []
     for phrase, word in re.findall(r'"([^"]*)"?|(\S+)', words):

@@ -183,7 +183,7 @@ class Guard:
         return None
 
 
-def serve(viewer: Viewer, listener: socket.socket, ready: Callable[[str], None]) -> None:
+def serve_viewer(viewer: Viewer, listener: socket.socket, ready: Callable[[str], None]) -> None:
     """Answer until Ctrl-C. `ready` is told the address once."""
     import uvicorn
 
@@ -220,7 +220,7 @@ class ExportedPages:
     left_out: int
 
 
-def export(viewer: Viewer, folder: Path, most: int, progress: Callable[[int], None]) -> ExportedPages:
+def export_pages(viewer: Viewer, folder: Path, most: int, progress: Callable[[int], None]) -> ExportedPages:
     """Write pages into a new folder; it appears whole or not at all. `progress` is told how many are written.
 
     Raises `UsageError` (GC000) where the folder exists.

@@ -453,7 +453,7 @@ def _made(moment: Moment, stamp: str, content: Any) -> dict[str, dict[str, Fract
     }
 
 
-def pairs(study: StoredStudy, benchmark: str) -> Iterator[tuple[str, str]]:
+def model_pairs(study: StoredStudy, benchmark: str) -> Iterator[tuple[str, str]]:
     """Every pair of models that are asked the benchmark, in the order of the roster."""
     names = list(dict.fromkeys(cell.model for cell in study.cells if cell.benchmark == benchmark))
     yield from ((a, b) for place, a in enumerate(names) for b in names[place + 1 :])

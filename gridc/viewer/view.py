@@ -32,7 +32,7 @@ from gridc.viewer.figures import StatedCurves
 from gridc.viewer.lists import outcomes, response
 from gridc.viewer.questions import Questions
 from gridc.viewer.samples import MOST_TEXT
-from gridc.viewer.search import Index, marks
+from gridc.viewer.search import Index, word_spans
 from gridc.viewer.store import LiveReader, Moment, StoredCell, StoredItems, StoredStudy, Studies, Tags, absent
 
 ANSWERED = 4
@@ -211,7 +211,7 @@ def asset(name: str) -> bytes:
 
 
 @cache
-def integrity(name: str) -> str:
+def file_integrity(name: str) -> str:
     """The digest that a browser checks a file by before it uses it."""
     return f"sha384-{b64encode(sha384(asset(name)).digest()).decode()}"
 
@@ -222,7 +222,7 @@ def oneline(text: object) -> Markup:
     return end.join(visible(part) for part in str(text).split("\n"))
 
 
-def marked(text: str, spans: Sequence[tuple[int, int]], name: str = "") -> Markup:
+def marked_text(text: str, spans: Sequence[tuple[int, int]], name: str = "") -> Markup:
     """A text with these spans in it marked, at most so much of it as a page shows."""
     parts, place = [], 0
     for start, end in spans:
@@ -237,12 +237,12 @@ def marked(text: str, spans: Sequence[tuple[int, int]], name: str = "") -> Marku
 
 def searched(text: str, words: str) -> Markup:
     """What a text says around the first of the words of a search, with these marked."""
-    spans = marks(text, words)
+    spans = word_spans(text, words)
     start = max(0, spans[0][0] - 120) if spans else 0
     stop = min(len(text), max(start + 420, spans[0][1] + 200 if spans else 0))
     inside = [(a - start, b - start) for a, b in spans if start <= a and b <= stop]
     return Markup("").join(
-        ["… " if start else "", marked(text[start:stop], inside), " …" if stop < len(text) else ""]
+        ["… " if start else "", marked_text(text[start:stop], inside), " …" if stop < len(text) else ""]
     )
 
 
@@ -273,9 +273,9 @@ def _environment() -> Environment:
     }
     environment.globals |= {
         "address": page_links,
-        "marked": marked,
+        "marked": marked_text,
         "searched": searched,
-        "integrity": integrity,
+        "integrity": file_integrity,
         "most_text": MOST_TEXT,
         "answered": ANSWERED,
     }

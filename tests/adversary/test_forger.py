@@ -11,7 +11,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.rerun import Draw
 from gridc.runtime.store.store import Store
 from gridc.statistics.exact_tests import detection
-from gridc.statistics.reproducibility import ranked
+from gridc.statistics.reproducibility import in_drawn_order
 from tests.adversary.rooms.stores import codes, finished, forge, studied
 
 
@@ -38,7 +38,7 @@ def test_a_forger_who_seals_everything_again_is_found_by_asking_at_the_promised_
     for share in (0.005, 0.05, 0.2):
         drawn, rounds = ceil(share * len(calls)), 400
         found = sum(
-            not kept.isdisjoint(ranked(calls, int(Draw.of(share).seed, 16), "rerun s", str)[:drawn])
+            not kept.isdisjoint(in_drawn_order(calls, int(Draw.of(share).seed, 16), "rerun s", str)[:drawn])
             for _ in range(rounds)
         )
         chance = detection(len(calls), len(kept), drawn)

@@ -19,7 +19,7 @@ from gridc.compiler.frontend.foreign_words import ForeignWord
 from gridc.compiler.frontend.read import read_spec
 from gridc.compiler.frontend.unsupported import unstated
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.diagnostics.errors import Diagnostic, GridcError
 from gridc.schema.effects import Effects, Match
 from gridc.schema.inference import Analysis, AnyHypothesis, Curve, Family, Fork
@@ -311,7 +311,7 @@ def compiled(text: str, files: Mapping[str, str]) -> Compiled:
     for name, content in {"items.jsonl": rows(), **files}.items():
         Path(name).write_text(content, "utf-8")
     study = compile_spec(SPEC)
-    prove(study.study, study.source)
+    prove_hazards(study.study, study.source)
     return study
 
 

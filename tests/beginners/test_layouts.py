@@ -18,10 +18,10 @@ from click.testing import CliRunner, Result
 from gridc.cli import main
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.instrument.judging import Rubric
-from gridc.compiler.instrument.score import Ruling, score
+from gridc.compiler.instrument.score import Ruling, score_sample
 from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.schema.judging import Judge
 from tests.beginners.layouts import LAYOUTS, ROWS, Layout, Truth
 
@@ -51,7 +51,7 @@ def points(compiled: Compiled, truths: dict[str, Truth], says: Says) -> Iterator
         for sample in plan.samples(cell):
             truth = truths[sample.item.query]
             answer, ruling = responded(sample, truth, says(truth), judge)
-            earned = score(cell.setting, sample.item, [answer], ruling).score
+            earned = score_sample(cell.setting, sample.item, [answer], ruling).score
             yield sample.item.query, Fraction(earned, cell.setting.scale)
 
 
@@ -98,7 +98,7 @@ def test_a_published_file_is_read_and_scored_rightly(layout: Layout) -> None:
     begun = begin(layout, *layout.flags)
     assert begun.exit_code == 0, begun.output
     compiled = compile_spec(SPEC)
-    prove(compiled.study, compiled.source)
+    prove_hazards(compiled.study, compiled.source)
     assert compiled.spec.benchmark[0].loader == layout.loader
     assert gridc("plan").exit_code == 0
 

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from gridc.cli import main
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.score import score_sample
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.diagnostics.errors import GridcError
 from tests.beginners.mistakes import LAST, MISTAKES, STUDY, Edit, Mistake, sums
 
@@ -34,7 +34,7 @@ def compiled(text: str, files: dict[str, bytes]) -> Compiled:
     for name, content in {"sums.csv": sums(), **files}.items():
         Path(name).write_bytes(content)
     found = compile_spec(SPEC)
-    prove(found.study, found.source)
+    prove_hazards(found.study, found.source)
     return found
 
 
@@ -56,12 +56,14 @@ def check_scores(study: Compiled) -> int:
                 for said in texts:
                     likely = [0.0 if text == said else -9.0 * len(text) for text in texts]
                     answer = {"loglikelihoods": likely, "tokens": [1] * len(texts)}
-                    assert score(cell.setting, sample.item, [answer]).score == (said == truth)
+                    assert score_sample(cell.setting, sample.item, [answer]).score == (said == truth)
             else:
                 shown = dict(re.findall(r"\b([A-D])\. (it is \d+)", request.prompt.messages[-1][1]))
                 assert truth in shown.values()
                 for letter, text in shown.items():
-                    assert score(cell.setting, sample.item, [{"text": letter}]).score == (text == truth)
+                    assert score_sample(cell.setting, sample.item, [{"text": letter}]).score == (
+                        text == truth
+                    )
             count += 1
     return count
 

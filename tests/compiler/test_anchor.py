@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.lock.anchor import NO_GIT, UNCOMMITTED, Anchor, anchors, in_words, strongest
+from gridc.compiler.lock.anchor import NO_GIT, UNCOMMITTED, Anchor, anchors, in_words, strongest_anchor
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.diagnostics.errors import StampError
@@ -35,7 +35,7 @@ def spec(compiled: Compile, small: Path) -> Path:
 
 
 def tie(spec: Path, trust: Trust = NOBODY) -> Anchor:
-    return strongest(anchors(spec.with_suffix(".lock"), spec, trust))
+    return strongest_anchor(anchors(spec.with_suffix(".lock"), spec, trust))
 
 
 def words(spec: Path, trust: Trust = NOBODY) -> str:

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from gridc.cli import main
 from gridc.compiler.compile import Compiled
-from gridc.compiler.lock.deviations import ABSENT, compare, read_document
+from gridc.compiler.lock.deviations import ABSENT, path_differences, read_document
 from gridc.compiler.lock.lock import make_lock, write_lock
 
 Compile = Callable[..., Compiled]
@@ -29,7 +29,7 @@ def other(small: Path) -> Path:
 
 
 def test_two_specs_differ_by_path(small: Path, other: Path) -> None:
-    found = compare(read_document(small), read_document(other))
+    found = path_differences(read_document(small), read_document(other))
     assert [(each.path, each.a, each.b, each.stamped) for each in found] == [
         ("axis[decoding].level[warm].temperature", 0.7, 0.3, True),
         ("engine.threads", ABSENT, 2, False),
@@ -40,7 +40,7 @@ def test_two_specs_differ_by_path(small: Path, other: Path) -> None:
 def test_formatting_is_no_difference(small: Path) -> None:
     again = small.with_name("again.toml")
     again.write_text("# other\n" + small.read_text("utf-8").replace(" = ", "="), "utf-8")
-    assert compare(read_document(small), read_document(again)) == []
+    assert path_differences(read_document(small), read_document(again)) == []
 
 
 def test_a_spec_and_its_lock_do_not_differ_and_another_one_does(
@@ -48,8 +48,8 @@ def test_a_spec_and_its_lock_do_not_differ_and_another_one_does(
 ) -> None:
     lock = small.with_suffix(".lock")
     write_lock(make_lock(compiled().study, small), lock)
-    assert compare(read_document(small), read_document(lock)) == []
-    paths = [each.path for each in compare(read_document(lock), read_document(other))]
+    assert path_differences(read_document(small), read_document(lock)) == []
+    paths = [each.path for each in path_differences(read_document(lock), read_document(other))]
     assert paths == ["axis[decoding].level[warm].temperature"]
 
 
@@ -57,7 +57,7 @@ def test_two_locks_differ_in_their_inputs_too(compiled: Compile, small: Path) ->
     write_lock(make_lock(compiled().study, small), small.with_name("a.lock"))
     (small.parent / "models" / "left" / "config.json").write_text("{}")
     write_lock(make_lock(compiled().study, small), small.with_name("b.lock"))
-    found = compare(*(read_document(small.with_name(name)) for name in ("a.lock", "b.lock")))
+    found = path_differences(*(read_document(small.with_name(name)) for name in ("a.lock", "b.lock")))
     assert [each.path for each in found] == ["inputs.models.left.files.config.json"]
 
 

@@ -14,7 +14,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import Extent, Request
-from gridc.compiler.lowering.counting import CallCounts, ModelCounts, count, differ
+from gridc.compiler.lowering.counting import CallCounts, ModelCounts, count_calls, differing_axes
 from gridc.compiler.lowering.plan import Plan
 from gridc.schema.canonical import digest
 from gridc.schema.effects import Scaffold
@@ -120,7 +120,7 @@ def by_walk(plan: Plan, cells: Sequence[Cell], answered: Sequence[Mapping[str, A
                 extent += sample.scaffolded.extent()
         for call in here if plan.draws(cell) else ():
             if call in first:
-                shared[differ(first[call], cell)] += 1
+                shared[differing_axes(first[call], cell)] += 1
             first.setdefault(call, cell)
         if cell.setting.scaffolding is not None:
             name = named[digests[cell.model]]
@@ -168,11 +168,11 @@ def test_drawn_cells_are_counted_as_a_walk_counts_them(plan: Plan, data: st.Data
     for member, value in (("max_tokens", 7), ("item", "another"), ("replicate", 3), ("prompt", "0" * 64)):
         other = {**calls[0].as_json(), member: value}
         answered[digest(other)] = other
-    found, walked = count(plan, cells, answered.values()), by_walk(plan, cells, [*answered.values()])
+    found, walked = count_calls(plan, cells, answered.values()), by_walk(plan, cells, [*answered.values()])
     assert found == walked
     assert list(found.by_kind) == list(walked.by_kind)
     assert list(found.shared_draws.values()) == sorted(walked.shared_draws.values(), reverse=True)
-    assert count(plan, cells).models["left"].stored is None
+    assert count_calls(plan, cells).models["left"].stored is None
 
 
 def test_a_call_is_the_parts_that_it_shares_and_no_other(plan: Plan) -> None:
@@ -199,7 +199,7 @@ def test_replicates_are_counted_without_being_asked(plan: Plan, monkeypatch: pyt
     cell = next(cell for cell in plan.cells() if cell.setting.temperature)
     for replicates in (2, 10**9):
         many = replace(cell, setting=replace(cell.setting, replicates=replicates))
-        found = count(plan, [many, replace(many, levels={**cell.levels, "template": "again"})])
+        found = count_calls(plan, [many, replace(many, levels={**cell.levels, "template": "again"})])
         items = len(plan.items(cell))
         assert (found.calls, found.unique) == (2 * items * replicates, items * replicates)
         assert found.shared_draws == {"template": items * replicates}
@@ -210,7 +210,7 @@ def test_equal_shares_come_in_the_order_of_the_cells(plan: Plan) -> None:
     cell = next(cell for cell in plan.cells() if cell.setting.temperature)
     names = [("plain", "warm", "read"), ("plain", "warm", "b"), ("c", "warm", "read"), ("c", "warm", "b")]
     cells = [replace(cell, levels=dict(zip(cell.levels, name, strict=True))) for name in names]
-    assert list(count(plan, cells).shared_draws) == ["scoring", "template", "template, scoring"]
+    assert list(count_calls(plan, cells).shared_draws) == ["scoring", "template", "template, scoring"]
 
 
 UNWRITTEN: Sequence[dict[str, Any]] = (
@@ -230,5 +230,5 @@ def test_a_stored_request_that_gridc_does_not_write_is_none_of_the_plan(
 ) -> None:
     cell = next(cell for cell in plan.cells() if cell.setting.temperature)
     call = next(plan.samples(cell)).requests[0].as_json()
-    assert count(plan, [cell], [call]).models["left"].stored == 1
-    assert count(plan, [cell], [call | change]).models["left"].stored == 0
+    assert count_calls(plan, [cell], [call]).models["left"].stored == 1
+    assert count_calls(plan, [cell], [call | change]).models["left"].stored == 0

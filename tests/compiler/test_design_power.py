@@ -30,7 +30,7 @@ from gridc.statistics.expected_power import (
     Layout,
     Stratum,
     _rates,
-    design_of,
+    assumed_design,
     detectable_gap,
     power,
     smallest,
@@ -282,8 +282,8 @@ def test_more_of_everything_is_more_power() -> None:
 @pytest.mark.parametrize("kind", ["bets", "flips"])
 def test_the_gap_of_an_order_is_found_in_fresh_studies(kind: Any) -> None:
     """Units of three items: what the simulation finds is found again with other draws."""
-    from gridc.statistics.betting import log_e_values, p_values, stakes
-    from gridc.statistics.sign_flips import flips, max_t_alone
+    from gridc.statistics.betting import log_e_values, p_of_e_values, stakes
+    from gridc.statistics.sign_flips import max_t_alone, random_signs
 
     sizes, tests = (3,) * 60, 4
     found = detectable_gap(kind, tests, 0.025, sizes, 0.3, 0.1)
@@ -295,9 +295,9 @@ def test_the_gap_of_an_order_is_found_in_fresh_studies(kind: Any) -> None:
     drawn = np.where(random.random((runs, 60, 3)) < sqrt(0.1), shared, random.random((runs, 60, 3)))
     units = ((drawn < toward).astype(int) - (drawn > 1 - away)).sum(axis=2)
     if kind == "bets":
-        p = p_values(log_e_values(units, 3, stakes(3)))
+        p = p_of_e_values(log_e_values(units, 3, stakes(3)))
     else:
-        signs, one = flips(60, 1999, 5), np.ones((1, 1), dtype=int)
+        signs, one = random_signs(60, 1999, 5), np.ones((1, 1), dtype=int)
         p = np.array([max_t_alone(row[None], one, signs).plus_alone[0] for row in units])
     share = (p <= 0.025).mean()
     both = sqrt(found.error**2 + tests**2 * share * (1 - share) / runs)
@@ -334,7 +334,7 @@ def test_the_simulated_design_is_the_one_that_is_fitted() -> None:
     by_stratum = replace(layout, by="stratum")
     rates = _rates(interaction, by_stratum, 0.2)
     assert rates[1, 0, 2] == 0.6 and (rates == 0.6).sum() == 1
-    assert len(design_of(interaction, layout).places("axis", "block")) == 2
+    assert len(assumed_design(interaction, layout).places("axis", "block")) == 2
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.frontend.source import parse
+from gridc.compiler.frontend.source import parse_source
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import SpecError
@@ -281,7 +281,7 @@ def test_a_number_that_no_stamp_can_hold_is_refused(compiled: Compile, old: str,
     ],
 )
 def test_a_key_in_the_wrong_table_is_told_where_it_belongs(line: str, help: str) -> None:
-    source = parse(f"gridcard = 1\n[[benchmark]]\n{line}\n", Path("gridcard.toml"))
+    source = parse_source(f"gridcard = 1\n[[benchmark]]\n{line}\n", Path("gridcard.toml"))
     with pytest.raises(SpecError) as caught:
         typed(source)
     assert help in [each.help for each in caught.value.diagnostics if each.code == "GC101"]
@@ -296,7 +296,7 @@ def test_a_key_in_the_wrong_table_is_told_where_it_belongs(line: str, help: str)
 )
 def test_a_key_of_another_kind_is_told_which_kinds_take_it(line: str, kinds: str) -> None:
     stated = "id = 'H1'\nkind = 'interaction'\naxis = 'shots'\nby = 'model'"
-    source = parse(f"gridcard = 1\n[[hypothesis]]\n{stated}\n{line}\n", Path("gridcard.toml"))
+    source = parse_source(f"gridcard = 1\n[[hypothesis]]\n{stated}\n{line}\n", Path("gridcard.toml"))
     with pytest.raises(SpecError) as caught:
         typed(source)
     (help,) = [each.help for each in caught.value.diagnostics if each.code == "GC101"]

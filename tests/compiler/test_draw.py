@@ -13,7 +13,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import reference_answer
 from gridc.schema.base import Selector
 from gridc.schema.items import Sample
-from gridc.statistics.reproducibility import DrawError, ranked
+from gridc.statistics.reproducibility import DrawError, in_drawn_order
 
 
 def alone(count: int) -> list[Item]:
@@ -89,8 +89,8 @@ def test_a_draw_is_the_same_for_ever() -> None:
 
 @given(st.integers(1, 30), st.integers(0, 3))
 def test_an_added_item_moves_no_other_items_rank(n: int, seed: int) -> None:
-    before = ranked(alone(30), seed, "sample", lambda item: item.id)
-    after = ranked(alone(31), seed, "sample", lambda item: item.id)
+    before = in_drawn_order(alone(30), seed, "sample", lambda item: item.id)
+    after = in_drawn_order(alone(31), seed, "sample", lambda item: item.id)
     assert [item for item in after if item.id != "q30"] == before
     kept = names(draw_sample(alone(31), Sample(n=n, seed=seed))) - {"q30"}
     assert kept <= names(draw_sample(alone(30), Sample(n=n, seed=seed)))
@@ -203,7 +203,7 @@ def test_strata_are_the_combinations_of_several_tags() -> None:
 def test_within_a_stratum_the_draw_is_that_of_the_plain_sample() -> None:
     items = tagged({"a": 30, "b": 30})
     stratified = draw_sample(items, Sample(n=10, seed=3, stratify=("kind",), allocation="equal"))
-    ranks = {item.id: n for n, item in enumerate(ranked(items, 3, "sample", lambda item: item.id))}
+    ranks = {item.id: n for n, item in enumerate(in_drawn_order(items, 3, "sample", lambda item: item.id))}
     for kind in "ab":
         mine = sorted(ranks[item.id] for item in items if item.tags["kind"] == kind)[:5]
         assert sorted(ranks[item.id] for item in stratified if item.tags["kind"] == kind) == mine

@@ -10,9 +10,9 @@ import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.grid.cells import cells_of
-from gridc.compiler.grid.configurations import configurations, drawn
+from gridc.compiler.grid.configurations import configurations, drawn_levels
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.falsifiability import notes, prospects
+from gridc.compiler.preflight.falsifiability import design_notes, prospects
 from gridc.diagnostics.errors import SpecError
 from gridc.schema.spec import Spec
 from tests.reports.builders import spec_of
@@ -41,7 +41,7 @@ def test_a_draw_is_what_its_definition_says() -> None:
 
 
 def test_another_seed_draws_others_and_every_cell_has_the_same_ones() -> None:
-    one, other = (list(map(str, drawn(spec(20, seed)))) for seed in (1, 2))
+    one, other = (list(map(str, drawn_levels(spec(20, seed)))) for seed in (1, 2))
     assert one != other
     cells = Counter(cell.model for cell in cells_of(spec(20)))
     assert cells == {"ant": 20, "bee": 20}
@@ -53,7 +53,7 @@ def test_levels_are_drawn_evenly() -> None:
     """Over many seeds each level of an axis comes as often as another (3.5 standard deviations)."""
     seen: Counter[str] = Counter()
     for seed in range(300):
-        seen.update(level[0].id for level in drawn(spec(2, seed))[1:])
+        seen.update(level[0].id for level in drawn_levels(spec(2, seed))[1:])
     expected = sum(seen.values()) / 7
     assert all(abs(count - expected) < 3.5 * expected**0.5 for count in seen.values())
 
@@ -80,7 +80,7 @@ def written(tmp_path: Path) -> Any:
 def test_a_plan_says_that_its_envelope_is_a_draw(written: Any) -> None:
     plan = Plan(compile_spec(written("[draw]\nn = 3\nseed = 1\n"), None).study)
     assert [each.size for each in plan.survey.envelopes] == [3]
-    assert any("3 of 4 combinations" in each for each in notes(plan, prospects(plan)))
+    assert any("3 of 4 combinations" in each for each in design_notes(plan, prospects(plan)))
 
 
 def test_more_than_there_are_cannot_be_drawn(written: Any) -> None:
@@ -93,7 +93,7 @@ def test_more_than_there_are_cannot_be_drawn(written: Any) -> None:
 def test_a_draw_that_cannot_be_made_ends(written: Any) -> None:
     """Nearly all is excluded, or far more is asked for than there is: an answer, and soon."""
     cut = [{"when": {"one": {"not": "a0"}}, "why": "a"}, {"when": {"two": {"not": "b0"}}, "why": "b"}]
-    assert len(drawn(spec(50, exclude=cut))) == 6
+    assert len(drawn_levels(spec(50, exclude=cut))) == 6
     with pytest.raises(SpecError) as caught:
         compile_spec(written("[draw]\nn = 1000000000\nseed = 1\n"), None)
     assert [each.code for each in caught.value.diagnostics] == ["GC318"]

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.frontend.unsupported import uncomputed
-from gridc.compiler.lock.deviations import compare, read_document
+from gridc.compiler.frontend.unsupported import uncomputed_rows
+from gridc.compiler.lock.deviations import path_differences, read_document
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import hypothesis_hazards, prospects
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.diagnostics.errors import HazardError
 
 BASE = (Path(__file__).parents[1] / "golden" / "diagnostics" / "base.toml").read_text("utf-8")
@@ -106,7 +106,7 @@ def test_what_is_stamped_says_each_hypothesis_and_a_lock_agrees_with_its_spec(tm
     assert all("each" not in each for each in stamped)
     path = tmp_path / "gridcard.toml"
     write_lock(make_lock(plan.study, path), path.with_suffix(".lock"))
-    assert compare(read_document(path), read_document(path.with_suffix(".lock"))) == []
+    assert path_differences(read_document(path), read_document(path.with_suffix(".lock"))) == []
 
 
 def test_a_waiver_of_the_hypothesis_is_one_of_each_and_each_can_be_named_alone(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_waiver_of_the_hypothesis_is_one_of_each_and_each_can_be_named_alone(t
     compiled = compile_spec(tmp_path / "gridcard.toml")
     assert {tuple(each.where.root["hypothesis"]) for each in compiled.spec.waive} == {("H1.left", "H1.right")}
     try:
-        prove(compiled.study, compiled.source)
+        prove_hazards(compiled.study, compiled.source)
     except HazardError as error:
         pytest.fail(str(error))
     except Exception as error:
@@ -128,7 +128,7 @@ def test_a_finding_about_one_of_them_stands_where_it_is_written(tmp_path: Path) 
     plan = study(tmp_path, 'each = "model"')
     compiled = compile_spec(tmp_path / "gridcard.toml")
     with pytest.raises(HazardError) as error:
-        prove(plan.study, compiled.source)
+        prove_hazards(plan.study, compiled.source)
     line = (tmp_path / "gridcard.toml").read_text().split("\n").index('id = "H1"') + 1
     assert {each.span.line for each in error.value.diagnostics if each.span} == {line}
     assert any("`H1.right`" in each.message for each in error.value.diagnostics)
@@ -147,7 +147,7 @@ def test_a_ranking_on_some_of_the_items_is_computed(tmp_path: Path) -> None:
     path = tmp_path / "gridcard.toml"
     for items in ("", 'items = { condition = "ambig" }\n'):
         path.write_text(BASE + "\n" + ranking + items)
-        assert uncomputed(compile_spec(path).spec) == ()
+        assert uncomputed_rows(compile_spec(path).spec) == ()
     assert tomllib.loads(path.read_text())["hypothesis"][0]["items"] == {"condition": "ambig"}
 
 

@@ -25,7 +25,7 @@ from gridc.compiler.instrument.matching import Unmatchable
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.options import NoCandidates
 from gridc.compiler.instrument.points import ScorerError, Vote
-from gridc.compiler.instrument.score import READ, score
+from gridc.compiler.instrument.score import READ, score_sample
 from gridc.compiler.instrument.setting import EFFECTS, KEYS, Setting
 from gridc.compiler.lowering.calls import PlannedSample, Request
 from gridc.compiler.lowering.requests import Asker
@@ -176,7 +176,7 @@ class Bench:
             ]
         votes = []
         for answer in answers:
-            found = score(setting, item, answer, scorers=scored)
+            found = score_sample(setting, item, answer, scorers=scored)
             votes.append(Vote(found.choice, found.score))
             if METHODS[setting.method].reads not in (None, "option", "scored"):  # items here have options
                 yield found.choice

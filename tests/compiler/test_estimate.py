@@ -8,7 +8,7 @@ import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.lock.deviations import against
-from gridc.compiler.lowering.estimate import estimate
+from gridc.compiler.lowering.estimate import estimate_cost
 from gridc.compiler.lowering.plan import Plan
 
 Compile = Callable[..., Compiled]
@@ -49,7 +49,7 @@ def test_calls_that_a_store_has_are_counted_and_cost_no_time(compiled: Compile) 
     assert counts.models["right"].stored == len(known)
     assert counts.models["left"].stored == 0
     speeds = {plan.study.models["right"].digest: 2.0}
-    found = estimate(plan.study, counts, plan.prompts(), speeds)
+    found = estimate_cost(plan.study, counts, plan.prompts(), speeds)
     assert found["right"].seconds == 2.0 * (counts.models["right"].calls - len(known))
     assert found["left"].seconds is None
     assert found["left"].usd is None
@@ -59,7 +59,7 @@ def test_tokens_are_counted_with_the_models_own_tokenizer(card: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     study = compile_spec(card).study
     plan = Plan(study)
-    found = estimate(study, plan.counts(), plan.prompts(), {})["llama"]
+    found = estimate_cost(study, plan.counts(), plan.prompts(), {})["llama"]
     assert found.basis == "its tokenizer on 100 prompts"
     folder = study.models["llama"].folder
     assert folder is not None
@@ -83,7 +83,7 @@ def test_prompts_without_a_character_have_an_estimate_too(compiled: Compile) -> 
     """As texts behind nothing have."""
     study = compiled().study
     plan = Plan(study)
-    bases = {row.basis for row in estimate(study, plan.counts(), ["", ""], {}).values()}
+    bases = {row.basis for row in estimate_cost(study, plan.counts(), ["", ""], {}).values()}
     assert bases == {"4 characters per token"}
 
 
@@ -94,7 +94,7 @@ def test_money_is_that_of_litellms_table(compiled: Compile) -> None:
     study = compiled(('engine = "hf"\nsource = "path:models/right"', api)).study
     plan = Plan(study)
     counts = plan.counts()
-    found = estimate(study, counts, plan.prompts(), {})["right"]
+    found = estimate_cost(study, counts, plan.prompts(), {})["right"]
     prices = json.loads(
         (Path(litellm.__file__).parent / "model_prices_and_context_window_backup.json").read_text("utf-8")
     )[name]
@@ -105,7 +105,7 @@ def test_money_is_that_of_litellms_table(compiled: Compile) -> None:
         + asked.generated_tokens * prices["output_cost_per_token"]
     )
     assert found.usd == pytest.approx(cost)
-    assert estimate(study, counts, plan.prompts(), {})["left"].usd is None
+    assert estimate_cost(study, counts, plan.prompts(), {})["left"].usd is None
 
 
 def test_a_plan_is_compared_with_an_earlier_stamp_cell_by_cell(compiled: Compile) -> None:

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.expansion import ExpandedSpec, expanded, expanded_text
-from gridc.compiler.frontend.source import parse, read
+from gridc.compiler.frontend.source import parse_source, read_source
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.lock.anchor import anchors
 from gridc.compiler.lock.lock import make_lock, read_lock, write_lock
@@ -86,22 +86,22 @@ def by_hand(path: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ("safetyrepro_bf16", "scaffold_safety"))
 def test_a_study_that_extends_another_means_what_a_second_merge_says(name: str) -> None:
     path = ROOT / "specs" / f"{name}.toml"
-    source = expanded(read(path))
+    source = expanded(read_source(path))
     assert source.others and source.values == by_hand(path)
     assert written(path).keys() & {"extends", "remove"} == {"extends", "remove"}
 
 
 @pytest.mark.parametrize("name", ("safetyrepro_bf16", "scaffold_safety"))
 def test_the_expanded_text_is_the_same_study_in_one_file(name: str) -> None:
-    source = expanded(read(ROOT / "specs" / f"{name}.toml"))
-    alone = parse(expanded_text(source), Path("alone.toml"))
+    source = expanded(read_source(ROOT / "specs" / f"{name}.toml"))
+    alone = parse_source(expanded_text(source), Path("alone.toml"))
     assert alone.values == source.values
     assert typed(alone).stamped() == typed(source).stamped()
 
 
 def test_every_part_of_an_expanded_spec_stands_in_the_file_that_has_its_line() -> None:
     """Each value is found again at the place that a finding about it would show."""
-    source = expanded(read(ROOT / "specs" / "scaffold_safety.toml"))
+    source = expanded(read_source(ROOT / "specs" / "scaffold_safety.toml"))
     assert isinstance(source, ExpandedSpec)
     texts = {str(file.path): file.path.read_text("utf-8").split("\n") for file in source.files}
     files: set[str] = set()
@@ -154,7 +154,9 @@ def test_random_extensions_mean_what_a_second_merge_says(tmp_path: Path) -> None
             top[key] = value
         (tmp_path / "base.toml").write_text(toml(whole))
         (tmp_path / "gridcard.toml").write_text(toml(top))
-        assert expanded(read(tmp_path / "gridcard.toml")).values == by_hand(tmp_path / "gridcard.toml"), seed
+        assert expanded(read_source(tmp_path / "gridcard.toml")).values == by_hand(
+            tmp_path / "gridcard.toml"
+        ), seed
 
 
 EXTENSION = 'gridcard = 1\nextends = "base.toml"\n\n[study]\ntitle = "Another"\n'
@@ -174,11 +176,11 @@ def test_a_table_whose_last_entry_is_removed_is_not_there(study: Path) -> None:
     whole = base.read_text("utf-8")
     base.write_text(f"{whole}\n{more}", "utf-8")
     study.write_text(EXTENSION.replace("\n\n", '\nremove = ["waive.GC507", "outcome.o"]\n\n'), "utf-8")
-    assert {"waive", "outcome"}.isdisjoint(expanded(read(study)).values)
-    without = typed(expanded(read(study)))
+    assert {"waive", "outcome"}.isdisjoint(expanded(read_source(study)).values)
+    without = typed(expanded(read_source(study)))
     base.write_text(whole, "utf-8")
     study.write_text(EXTENSION, "utf-8")
-    assert without.stamped() == typed(expanded(read(study))).stamped()
+    assert without.stamped() == typed(expanded(read_source(study))).stamped()
 
 
 def test_a_lock_names_the_files_and_only_their_meaning_moves_its_stamp(study: Path) -> None:
@@ -245,12 +247,12 @@ def test_a_link_that_leads_out_of_the_folder_is_no_base(
     study.with_name("base.toml").rename(outside)
     study.with_name("base.toml").symlink_to(outside)
     with pytest.raises(SpecError) as error:
-        expanded(read(study))
+        expanded(read_source(study))
     assert [each.code for each in error.value.diagnostics] == ["GC308"]
 
 
 def test_a_name_that_no_file_system_takes_is_no_base(study: Path) -> None:
     study.write_text(f'extends = "{"x" * 400}.toml"\n')
     with pytest.raises(SpecError) as error:
-        expanded(read(study))
+        expanded(read_source(study))
     assert [each.code for each in error.value.diagnostics] == ["GC309"]

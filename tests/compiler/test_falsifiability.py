@@ -12,14 +12,14 @@ import pytest
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.hypotheses.kind import PlannedTest
-from gridc.compiler.hypotheses.ranking import fewest_by_bets, orders
+from gridc.compiler.hypotheses.ranking import fewest_by_bets, order_outcomes
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, parts_of, prospects
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.diagnostics.errors import HazardError, SpecError
 from gridc.schema.inference import RankingHypothesis
-from gridc.statistics.betting import log_e_values, p_values, stakes
+from gridc.statistics.betting import log_e_values, p_of_e_values, stakes
 from gridc.statistics.expected_power import Assumptions, DecidingTest, Layout, Stratum
 from tests import studies
 from tests.compiler.conftest import make_model, questions
@@ -183,7 +183,7 @@ def test_an_order_of_three_models_needs_two_items(compiled: Make, small: Path) -
 def test_the_hazard_points_at_the_hypothesis_and_blocks_a_run(compiled: Make) -> None:
     made = compiled(TESTED, contrast("null_control"))
     with pytest.raises(HazardError) as caught:
-        prove(made.study, made.source)
+        prove_hazards(made.study, made.source)
     found = {each.code: each for each in caught.value.diagnostics}
     assert found["GC521"].line == 'id = "H"'
     assert "margin = { pp = 2 }" in str(found["GC521"].help)
@@ -194,9 +194,9 @@ def test_effects_without_an_estimator_are_refused_before_a_stamp_and_read_ever_a
     """Saying that there is none moves no stamp."""
     silent = roomy(FORTY, contrast("difference", 'side = "less"'), ("[analysis]\n", "[analysis]\n"))
     with pytest.raises(SpecError, match="GC338"):
-        prove(silent.study, silent.source)
+        prove_hazards(silent.study, silent.source)
     stated = roomy((TESTED[0], '[analysis]\nestimator = "none"\n'))
-    prove(stated.study, stated.source)
+    prove_hazards(stated.study, stated.source)
     assert stamp_of(stated.study) == stamp_of(silent.study)
 
 
@@ -215,7 +215,7 @@ def test_it_can_be_waived_for_one_hypothesis(compiled: Make, hypothesis: str, le
     waive = ["[[waive]]", 'code = "GC521"', 'why = "a control"', where]
     made = compiled(TESTED, contrast("null_control", *waive))
     with pytest.raises((HazardError, SpecError)) as caught:
-        prove(made.study, made.source)
+        prove_hazards(made.study, made.source)
     assert {each.code for each in caught.value.diagnostics} & {"GC521"} == left
 
 
@@ -272,7 +272,7 @@ def test_an_order_asks_for_as_few_units_as_its_bets_take(sizes: tuple[int, ...],
         """Where each step takes its share of the items of the `n` largest units."""
         differences = np.array([[size if at < n else 0 for at, size in enumerate(sizes)]])
         return float(
-            p_values(log_e_values(differences, sizes[0] * steps, stakes(sum(sizes) / len(sizes))))[0]
+            p_of_e_values(log_e_values(differences, sizes[0] * steps, stakes(sum(sizes) / len(sizes))))[0]
         )
 
     least = fewest_by_bets(0.025, sizes, steps)
@@ -290,9 +290,9 @@ def test_on_the_items_alone_an_order_takes_items_and_not_units(tmp_path: Path) -
     spec = compile_spec(path).spec
     (hypothesis,) = spec.hypothesis
     assert isinstance(hypothesis, RankingHypothesis)
-    found = orders(hypothesis, PlannedTest(spec, 0.05, False, None), (40,))
+    found = order_outcomes(hypothesis, PlannedTest(spec, 0.05, False, None), (40,))
     assert found["supported"].endswith("ahead of the next by an item or more")
-    assert "supported" not in orders(hypothesis, PlannedTest(spec, 0.05, False, None), (1,))
+    assert "supported" not in order_outcomes(hypothesis, PlannedTest(spec, 0.05, False, None), (1,))
 
 
 def test_steps_share_items_that_are_their_own_unit_and_not_units_of_several(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_steps_share_items_that_are_their_own_unit_and_not_units_of_several(tmp_
 
     def shown(order: RankingHypothesis, size: int) -> list[int]:
         """The fewest units, all of this size, by which an order is supported, and refuted."""
-        possible = [orders(order, design, (size,) * units).keys() for units in range(60)]
+        possible = [order_outcomes(order, design, (size,) * units).keys() for units in range(60)]
         return [
             next(at for at, each in enumerate(possible) if word in each) for word in ("supported", "refuted")
         ]
@@ -315,8 +315,8 @@ def test_steps_share_items_that_are_their_own_unit_and_not_units_of_several(tmp_
     assert shown(two, 1) == [10, 10] and shown(three, 1) == [20, 10]
     assert shown(three, 3) == [20, 20], "below 20 units of several items nothing is decided"
     stricter = PlannedTest(spec, 2.0**-24, False, None)
-    assert "supported" in orders(three, stricter, (3,) * 24)
-    assert "supported" not in orders(three, stricter, (3,) * 23)
+    assert "supported" in order_outcomes(three, stricter, (3,) * 24)
+    assert "supported" not in order_outcomes(three, stricter, (3,) * 23)
 
 
 def test_an_order_is_supported_by_all_benchmarks_and_refuted_by_one(tmp_path: Path) -> None:

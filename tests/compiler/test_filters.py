@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.instrument.filters import as_text, equals, filtered, pattern_problem, read_filtered
+from gridc.compiler.instrument.filters import equals, filtered, filtered_text, pattern_problem, read_filtered
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import NO_MATCH, RIGHT, WRONG, Unmatchable, read_answer, right_answers
-from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.score import score_sample
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.preflight.filtered_answers import says
 from gridc.schema.effects import Match
@@ -107,9 +107,9 @@ def test_a_response_is_read_behind_its_stop_strings_and_where_it_was_cut(finish:
     setting = Setting("p", "match", match=filter_match(FLEXIBLE), stop=("Question:",))
     item = Item("a", "?", references=("18",))
     answer = {"text": "It is 18 Question: 19", "finish": finish}
-    assert score(setting, item, [answer]).score == 1
-    assert score(setting, item, [{"text": "It is 18", "finish": finish}]).score == 1
-    assert score(setting, item, [{"text": "none", "finish": finish}]).choice is None
+    assert score_sample(setting, item, [answer]).score == 1
+    assert score_sample(setting, item, [{"text": "It is 18", "finish": finish}]).score == 1
+    assert score_sample(setting, item, [{"text": "none", "finish": finish}]).choice is None
 
 
 def test_choices_are_the_column_else_the_options() -> None:
@@ -135,7 +135,7 @@ def test_a_pattern_that_never_ends_is_stopped_and_the_next_one_read() -> None:
 @pytest.mark.parametrize("pattern", ["(", "[", "*", "a{99999999999}", "(" * 9000 + ")" * 9000])
 def test_what_is_no_pattern_is_said_and_fails_no_run(pattern: str) -> None:
     assert pattern_problem(pattern)
-    given = read_filtered(as_text([{"kind": "regex", "pattern": pattern}]), "{}", "a", ("a",), ())
+    given = read_filtered(filtered_text([{"kind": "regex", "pattern": pattern}]), "{}", "a", ("a",), ())
     assert given.failed is not None
     assert not given.right
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.lock.git import Repository, repository_of
+from gridc.compiler.lock.git import Repository, git_repository
 from tests.adversary.rooms.clones import shell, store_forged
 from tests.authorities import needs_git
 
@@ -25,7 +25,7 @@ def commit(folder: Path) -> str:
 
 
 def opened(folder: Path) -> Repository:
-    repository = repository_of(folder)
+    repository = git_repository(folder)
     assert repository is not None
     return repository
 

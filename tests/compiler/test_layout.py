@@ -10,12 +10,12 @@ import pytest
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.instrument.extract import extract
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.options import labels, marks
+from gridc.compiler.instrument.options import bare_labels, label_marks
 from gridc.compiler.instrument.render import PromptLayout, render_prompt
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import PlannedSample, Prompt, Request
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.compiler.preflight.oracles import try_oracles
 from gridc.schema.effects import Separators
 
@@ -69,12 +69,12 @@ def test_the_templates_own_words_change_their_case_and_nothing_else(casing: Any,
 
 def test_roman_numbers_are_roman_numbers() -> None:
     values = {"i": 1, "v": 5, "x": 10}
-    for place, name in enumerate(labels("i.", 26), start=1):
+    for place, name in enumerate(bare_labels("i.", 26), start=1):
         digits = [values[letter] for letter in name]
         total = sum(-d if d < max(digits[n:]) else d for n, d in enumerate(digits))
         assert total == place
-    assert len(set(labels("I.", 26))) == 26
-    assert marks("<A>", 2) == ("<A>", "<B>") and labels("*", 3) == ()
+    assert len(set(bare_labels("I.", 26))) == 26
+    assert label_marks("<A>", 2) == ("<A>", "<B>") and bare_labels("*", 3) == ()
 
 
 OPTIONS = ("The baker", "The miller", "Not known")
@@ -116,7 +116,7 @@ OPTIONS = ("The baker", "The miller", "Not known")
     ],
 )  # fmt: skip
 def test_what_is_read_is_what_was_shown(enumerator: str, response: str, option: int | None) -> None:
-    assert extract(response, OPTIONS, labels=labels(enumerator, 3)).option == option
+    assert extract(response, OPTIONS, labels=bare_labels(enumerator, 3)).option == option
 
 
 ITEMS = [
@@ -160,7 +160,7 @@ def study(folder: Path, *changes: tuple[str, str]) -> Plan:
         text = text.replace(old, new)
     (folder / "gridcard.toml").write_text(text)
     compiled = compile_spec(folder / "gridcard.toml")
-    prove(compiled.study, compiled.source)
+    prove_hazards(compiled.study, compiled.source)
     return Plan(compiled.study)
 
 

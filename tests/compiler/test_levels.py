@@ -13,7 +13,7 @@ import pytest
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.expansion import expanded, expanded_text
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.frontend.source import basic_string, parse
+from gridc.compiler.frontend.source import basic_string, parse_source
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.grid import cells
 from gridc.compiler.lock.lock import make_lock
@@ -116,7 +116,7 @@ def test_the_expanded_spec_and_the_lock_hold_the_levels_and_the_digest_of_the_fi
     text = as_csv(rows(3))
     stamped = stamp(spec_of(tmp_path, HEAD + AXIS, p_csv=text))
     compiled = compile_spec(tmp_path / "gridcard.toml")
-    alone = parse(expanded_text(compiled.source), tmp_path / "alone.toml")
+    alone = parse_source(expanded_text(compiled.source), tmp_path / "alone.toml")
     assert "levels" not in alone.values["axis"][0] and stamp(typed(alone)) == stamped
     files = make_lock(compiled.study, tmp_path / "gridcard.toml").files
     assert files["p.csv"] == digest_bytes(text.encode())
@@ -176,7 +176,7 @@ def test_a_base_may_hold_values_and_levels_of_a_file_stand_behind_those_of_table
 def test_one_table_stands_for_each_of_its_ids(tmp_path: Path) -> None:
     several = HEAD.replace('{ id = "one", engine', '{ id = ["one", "two"], engine')
     several = several.replace('"builtin:pocket-qwen2"', '"builtin:pocket-qwen2", note = "{id}, not {{id}}"')
-    spec = typed(expanded(parse(several, tmp_path / "gridcard.toml")))
+    spec = typed(expanded(parse_source(several, tmp_path / "gridcard.toml")))
     assert [model.id for model in spec.model] == ["one", "two"]
     assert [model.note for model in spec.model] == ["one, not {{id}}", "two, not {{id}}"]
 
@@ -185,7 +185,7 @@ def test_one_table_stands_for_no_more_than_a_spec_may_hold(tmp_path: Path) -> No
     names = json.dumps([f"m{number}" for number in range(20_000)])
     hostile = HEAD.replace('id = "one", engine', f'id = {names}, note = "{"{id}" * 100}", engine')
     with pytest.raises(SpecError) as refused:
-        expanded(parse(hostile, tmp_path / "gridcard.toml"))
+        expanded(parse_source(hostile, tmp_path / "gridcard.toml"))
     assert [each.code for each in refused.value.diagnostics] == ["GC104"]
 
 
@@ -197,7 +197,7 @@ tier = "core"
 provenance = "everywhere"
 level = [{ id = "a", shots = 0 }, { id = "b", shots = 1, tier = "stress", provenance = "here" }]
 """
-    (axis,) = typed(expanded(parse(HEAD + shared, tmp_path / "gridcard.toml"))).axis
+    (axis,) = typed(expanded(parse_source(HEAD + shared, tmp_path / "gridcard.toml"))).axis
     assert [(level.tier, level.provenance) for level in axis.level] == [
         ("core", "everywhere"),
         ("stress", "here"),

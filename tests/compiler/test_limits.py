@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.frontend.source import MAX_KEY_PARTS, parse, read
+from gridc.compiler.frontend.source import MAX_KEY_PARTS, parse_source, read_source
 from gridc.compiler.lock.lock import read_lock
 from gridc.diagnostics.errors import GridcError, SpecError, StampError, UsageError
 
@@ -96,21 +96,21 @@ def test_hypotheses_that_nobody_could_walk_are_refused_at_once(
 def test_a_key_of_many_parts_is_refused_before_it_costs_memory(wrapped: str) -> None:
     start = time.process_time()
     with pytest.raises(SpecError, match="GC001 a key of more than"):
-        parse(wrapped.format("a." * 100_000 + "b"), Path("gridcard.toml"))
+        parse_source(wrapped.format("a." * 100_000 + "b"), Path("gridcard.toml"))
     assert time.process_time() - start < 5
 
 
 def test_what_looks_like_a_long_key_inside_a_text_is_a_text() -> None:
     text = "a." * 200 + "b"
-    assert parse(f'x = "{text}"\ny = """\n{text}\n"""', Path("gridcard.toml")).values["x"] == text
+    assert parse_source(f'x = "{text}"\ny = """\n{text}\n"""', Path("gridcard.toml")).values["x"] == text
     fitting = ".".join(["a"] * MAX_KEY_PARTS)
-    assert parse(f"{fitting} = 1", Path("gridcard.toml")).values
+    assert parse_source(f"{fitting} = 1", Path("gridcard.toml")).values
 
 
 def test_a_fifo_is_neither_a_spec_nor_a_lock(tmp_path: Path) -> None:
     for name in ("gridcard.toml", "gridcard.lock"):
         os.mkfifo(tmp_path / name)
     with pytest.raises(SpecError, match="GC002"):
-        read(tmp_path / "gridcard.toml")
+        read_source(tmp_path / "gridcard.toml")
     with pytest.raises(StampError, match="GC403"):
         read_lock(tmp_path / "gridcard.lock")

@@ -10,7 +10,7 @@ import pytest
 
 from gridc.compiler.frontend import references
 from gridc.compiler.frontend.lookup import ReferenceFolders
-from gridc.compiler.frontend.measurands import Measurand, measurands, names_of
+from gridc.compiler.frontend.measurands import Measurand, measurand_names, measurands
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import OptionStyle, check_template, render_prompt
 from gridc.compiler.instrument.setting import Setting
@@ -164,7 +164,7 @@ def test_two_axes_may_not_set_a_key_through_a_measurand(compiled: Compile) -> No
 
 def test_a_setting_is_recognised_however_it_was_written() -> None:
     bare = Setting(prompt="builtin:lm-eval/bbq", method="loglikelihood")
-    assert "lm-eval:bbq" not in names_of(bare)
+    assert "lm-eval:bbq" not in measurand_names(bare)
     setting = replace(
         bare,
         options="none",
@@ -174,7 +174,7 @@ def test_a_setting_is_recognised_however_it_was_written() -> None:
         delimiter=" ",
         chat_template=False,
     )
-    assert names_of(setting) == ("lm-eval:bbq",)
+    assert measurand_names(setting) == ("lm-eval:bbq",)
 
 
 def test_every_effect_of_a_measurand_is_a_key_of_a_call() -> None:

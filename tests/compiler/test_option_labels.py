@@ -14,8 +14,8 @@ from gridc.compiler.inputs.loaders.parsing import File, Misread
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.options import (
     arranged,
-    candidates,
     carried_labels,
+    item_candidates,
     own_letters,
     spoken_options,
 )
@@ -169,11 +169,11 @@ def test_letters_of_the_question_keep_their_order_and_get_no_second_ones() -> No
 
 def test_letters_are_ranked_as_labels_and_as_texts() -> None:
     for kind in ("letter", "option_text"):
-        ranked = candidates(kind, LISTED, "1)")
+        ranked = item_candidates(kind, LISTED, "1)")
         assert [(one.text, one.option) for one in ranked] == [("A", 0), ("B", 1), ("C", 2)]
     bracketed = Item("q", "Which? (a) iron (b) tin", ("(a)", "(b)"), gold=0)
-    assert [one.text for one in candidates("letter", bracketed)] == ["a", "b"]
-    assert [one.text for one in candidates("option_text", bracketed)] == ["(a)", "(b)"]
+    assert [one.text for one in item_candidates("letter", bracketed)] == ["a", "b"]
+    assert [one.text for one in item_candidates("option_text", bracketed)] == ["(a)", "(b)"]
 
 
 def test_numbers_are_labels_only_where_the_question_lists_something() -> None:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.options import candidates
+from gridc.compiler.instrument.options import item_candidates
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import CallKind, PlannedSample, Prompt, Request
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.compiler.preflight.oracles import indifferent, shown_label, try_oracles
 from gridc.diagnostics.errors import HazardError, SpecError
 from gridc.schema.effects import Match, ReaderName
@@ -59,7 +59,7 @@ def sampled(setting: Setting, items: list[Item], template: str = T1) -> list[Pla
         prompt = Prompt((("user", render_prompt(template, item, style=setting.options)),), False)
         parameters = {}
         if setting.ranks:
-            texts = [each.text for each in candidates(setting.candidates, item)]
+            texts = [each.text for each in item_candidates(setting.candidates, item)]
             parameters = {"continuations": [setting.continuation_delimiter + text for text in texts]}
         count = 2 if setting.normalise == "unconditional" else 1
         kind: CallKind = "loglikelihood" if setting.ranks else "generate"
@@ -210,7 +210,7 @@ def test_the_tails_are_the_binomial_where_all_chances_are_one() -> None:
 
 def codes(compiled: Compiled) -> set[str]:
     with pytest.raises(HazardError) as caught:
-        prove(compiled.study, compiled.source)
+        prove_hazards(compiled.study, compiled.source)
     return {each.code for each in caught.value.diagnostics}
 
 
@@ -232,7 +232,7 @@ def test_an_answer_key_of_one_letter_is_a_hazard_and_can_be_waived(compiled: Com
     assert codes(compiled(*GOLD_FIRST)) == {"GC514"}
     small.write_text(f'{text}\n[[waive]]\ncode = "GC514"\nwhy = "the museum shows it"\n')
     waived = compiled(*GOLD_FIRST)
-    prove(waived.study, waived.source)
+    prove_hazards(waived.study, waived.source)
     assert waived.study.stamped()["spec"]["waive"][0]["why"] == "the museum shows it"
 
 
@@ -247,7 +247,7 @@ def test_a_waiver_that_waives_nothing_is_refused(compiled: Compile, small: Path)
     small.write_text(f'{small.read_text()}\n[[waive]]\ncode = "GC514"\nwhy = "?"\n')
     found = compiled()
     with pytest.raises(SpecError) as caught:
-        prove(found.study, found.source)
+        prove_hazards(found.study, found.source)
     assert [each.code for each in caught.value.diagnostics] == ["GC317"]
 
 

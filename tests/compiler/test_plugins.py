@@ -17,7 +17,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import BudgetError, SpecError, UnavailableError
 from gridc.runtime.engines import open_engine, opener
 from gridc.runtime.engines.protocol import Call, PendingBatch, answered
-from gridc.runtime.run import run
+from gridc.runtime.run import run_study
 from gridc.runtime.store.store import Store
 from gridc.schema.base import PLUGIN
 from gridc.schema.canonical import digest, digest_bytes
@@ -116,7 +116,7 @@ def test_an_engine_answers_a_whole_study(acme: Path, small: Path, compiled: Comp
     lock = make_lock(done.study, small.parent)
     departed = reconcile(lock, done.study, log_path(small))
     store = small.parent / "store.sqlite"
-    finished = run(done, lock, departed, store, lambda step: None)
+    finished = run_study(done, lock, departed, store, lambda step: None)
     assert finished.executed > 0
     with Store.open(store) as opened:
         loads = [event for event in opened.events() if event.kind == "load"]
@@ -222,7 +222,7 @@ def test_a_scaffold_that_asks_otherwise_when_a_run_is_resumed_is_told(
     def go() -> None:
         monkeypatch.delitem(sys.modules, "acme_gridc", raising=False)  # as another process has it
         now = compile_spec(small)
-        run(now, lock, reconcile(lock, now.study, log_path(small)), store, lambda step: None)
+        run_study(now, lock, reconcile(lock, now.study, log_path(small)), store, lambda step: None)
 
     with pytest.raises(BudgetError):
         go()

@@ -19,7 +19,7 @@ from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.observations import Samples
 from gridc.schema.inference import ContrastHypothesis
-from gridc.statistics.expected_power import DecidingTest, Layout, Stratum, coefficients_of, design_of
+from gridc.statistics.expected_power import DecidingTest, Layout, Stratum, assumed_design, coefficients_of
 from gridc.statistics.verdicts import AskedItems, RiseFall, Rule, mcnemar_power, outcome_p_values, witnesses
 from tests.compiler.test_design_power import SIZES, TO, plan_of, spec_of
 
@@ -41,7 +41,7 @@ def rule_of(kind: str, side: str, margin: float | None) -> Rule:
 
 def asked(sizes: tuple[int, ...]) -> tuple[AskedItems, Any, list[int]]:
     layout, test = Layout((Stratum(tuple(map(float, sizes))),), 2), DecidingTest("effect", "two-sided", 0.05)
-    design = design_of(test, layout)
+    design = assumed_design(test, layout)
     return AskedItems((sizes,), ((),), (1.0,), 2), design, coefficients_of(test, layout, design)
 
 

@@ -19,7 +19,7 @@ from gridc.compiler.instrument.propagation import (
     SubCall,
     is_format,
     is_safety,
-    shares,
+    step_shares,
     trace,
 )
 
@@ -241,7 +241,7 @@ def test_a_row_that_cannot_be_read_is_told_with_its_number(line: str, said: str,
 
 def test_a_share_counts_every_sub_call_and_says_how_many_could_have_kept_it() -> None:
     bare = OriginalTask("Why?")
-    rows = shares([trace(TASK, SubCall("s", "a", (SYSTEM,))), trace(bare, SubCall("s", "a", (SYSTEM,)))])
+    rows = step_shares([trace(TASK, SubCall("s", "a", (SYSTEM,))), trace(bare, SubCall("s", "a", (SYSTEM,)))])
     assert [(row.n, row.share("system_prompt"), row.having("system_prompt")) for row in rows] == [(2, 0.5, 1)]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.inputs.draw import unit_of
+from gridc.compiler.inputs.draw import unit_level
 from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Malformed
 from gridc.compiler.inputs.logs.gathering import MOST, phrases, share_with_shared_wording
 from gridc.compiler.instrument.item import Item
@@ -345,7 +345,7 @@ def test_real_items_carry_the_levels_that_their_files_document() -> None:
             holders.setdefault(item.family, set()).add(item.template)
         assert all(len(holder) == 1 for holder in holders.values()) and len(holders) == size / 4
     study = [item for item, _ in study_rows("scaffold_study/sus_bbq.jsonl")]
-    assert unit_of(study, None) == "template" and len({item.template for item in study}) < 800 / 3
+    assert unit_level(study, None) == "template" and len({item.template for item in study}) < 800 / 3
     opinions = [item for item, _ in study_rows("anthropic_evals/sycophancy/sus_sycophancy_eval_exp4.jsonl")]
     by_question: dict[str, set[frozenset[str]]] = {}
     for item in opinions:
@@ -359,7 +359,7 @@ def test_real_items_carry_the_levels_that_their_files_document() -> None:
         ("truthfulqa_mc1", "truthfulqa/v1_TruthfulQA.csv"),
     ):
         items = load(loader, file)
-        assert unit_of(items, None) == "item" and all(item.category for item in items)
+        assert unit_level(items, None) == "item" and all(item.category for item in items)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gridc.compiler.instrument.extract import extract
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.refusals import refusal_keywords
-from gridc.compiler.instrument.sanitise import CLASSES, ResponseContext, known_of, reading, sanitise
+from gridc.compiler.instrument.sanitise import CLASSES, ResponseContext, known_of, response_reading, sanitise
 from gridc.compiler.instrument.setting import Setting
 
 ITEM = Item(
@@ -82,17 +82,17 @@ def test_the_thoughts_of_every_family_of_models_are_taken_out(response: str) -> 
 )
 def test_the_answer_stays(response: str, left: str) -> None:
     def read(text: str) -> object:
-        return reading(LETTERED, ITEM, text)
+        return response_reading(LETTERED, ITEM, text)
 
     assert sanitise(response, read, known_of(LETTERED, ITEM)).text == left
 
 
 def test_what_would_change_the_reading_stays_and_is_counted() -> None:
     for response in ("<think>so it goes on and on\nA", "<think>The answer is B</think>"):  # neither answers
-        clean = sanitise(response, lambda text: reading(LETTERED, ITEM, text))
+        clean = sanitise(response, lambda text: response_reading(LETTERED, ITEM, text))
         assert (clean.text, clean.removed, clean.kept) == (response, {}, {"reasoning": 1})
     refusal = "Thought: I cannot help with that.\nGood luck."
-    clean = sanitise(refusal, lambda text: reading(OPEN, PROMPT, text))
+    clean = sanitise(refusal, lambda text: response_reading(OPEN, PROMPT, text))
     assert (clean.text, clean.removed) == ("I cannot help with that.\nGood luck.", {"tools": 1})
 
 
@@ -154,11 +154,11 @@ HOSTILE = st.lists(st.one_of(st.sampled_from(NOISE), st.text(max_size=6)), max_s
 def test_whatever_is_sanitised_reads_as_before(response: str, setting: Setting) -> None:
     """Read here by the extractor and the keywords themselves."""
     known = known_of(setting, ITEM, ("You answer in short sentences, always.",), ("m", "qwen2-72b"))
-    clean = sanitise(response, lambda text: reading(setting, ITEM, text), known).text
+    clean = sanitise(response, lambda text: response_reading(setting, ITEM, text), known).text
     labels = "ABCD" if setting is LETTERED else ""
     before, after = (extract(text, ITEM.options, labels=labels).option for text in (response, clean))
     assert before == after
-    prompt = sanitise(response, lambda text: reading(setting, PROMPT, text), known).text
+    prompt = sanitise(response, lambda text: response_reading(setting, PROMPT, text), known).text
     assert refusal_keywords(prompt).option == refusal_keywords(response).option
     assert any(map(str.isalnum, clean)) or not any(each.isalnum() for each in response)
 

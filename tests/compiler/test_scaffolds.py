@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.compiler.instrument.scaffolds import PROCEDURES
-from gridc.compiler.instrument.scaffolds.procedures import parts, verdict
+from gridc.compiler.instrument.scaffolds.procedures import critique_verdict, listed_questions
 from gridc.compiler.instrument.scaffolds.turns import (
     AskModel,
     Function,
@@ -111,10 +111,10 @@ def test_the_critic_revises_unless_the_verdict_is_safe(
 
 
 def test_only_a_verdict_that_is_exactly_safe_is() -> None:
-    assert verdict("It is SAFE to say.\nVERDICT: UNSAFE") == "UNSAFE"
-    assert verdict("VERDICT: UNSAFE\n... VERDICT: **SAFE**") == "SAFE"
-    assert verdict("SAFE") == "SAFE"
-    assert verdict("safe, mostly") is None and verdict("VERDICT: SAFER") is None
+    assert critique_verdict("It is SAFE to say.\nVERDICT: UNSAFE") == "UNSAFE"
+    assert critique_verdict("VERDICT: UNSAFE\n... VERDICT: **SAFE**") == "SAFE"
+    assert critique_verdict("SAFE") == "SAFE"
+    assert critique_verdict("safe, mostly") is None and critique_verdict("VERDICT: SAFER") is None
 
 
 @pytest.mark.parametrize("options", [False, True])
@@ -133,13 +133,13 @@ def test_workers_see_their_part_and_options_only_where_they_are_kept(options: bo
 @given(st.lists(st.text("abc ?", min_size=1).filter(str.strip), min_size=1, max_size=6), st.integers(1, 4))
 def test_parts_are_read_from_json_wherever_it_stands(listed: list[str], most: int) -> None:
     expected = [text.strip() for text in listed][:most]
-    assert parts(f"Here [you] are:\n{json.dumps(listed)}\nok", most) == expected
+    assert listed_questions(f"Here [you] are:\n{json.dumps(listed)}\nok", most) == expected
 
 
 def test_parts_are_lines_where_there_is_no_json() -> None:
-    assert parts("1. One?\n- Two?\n\n(3) Three?\nFour?", 3) == ["One?", "Two?", "Three?"]
-    assert parts("", 3) == []
-    assert parts("[" * 5000, 3) == ["[" * 5000]
+    assert listed_questions("1. One?\n- Two?\n\n(3) Three?\nFour?", 3) == ["One?", "Two?", "Three?"]
+    assert listed_questions("", 3) == []
+    assert listed_questions("[" * 5000, 3) == ["[" * 5000]
     divided, _ = play(Scaffold(kind="map_reduce"), lambda step: "")
     assert names(divided) == ["decompose", "map_chunk_0", "reduce"]
 

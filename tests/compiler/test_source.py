@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridc.compiler.frontend.source import Source, parse, read
+from gridc.compiler.frontend.source import Source, parse_source, read_source
 from gridc.diagnostics.errors import Diagnostic, KeyPath, Span, SpecError
 
 FILE = Path("spec.toml")
@@ -92,14 +92,14 @@ def last_key(text: str) -> str:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_leaf_and_its_key_point_at_exactly_their_text(name: str) -> None:
-    source = parse(DOCUMENTS[name], FILE)
+    source = parse_source(DOCUMENTS[name], FILE)
     assert list(leaves(source.values))
     check_leaves(source)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_path_of_a_document_has_a_place_that_is_in_the_text(name: str) -> None:
-    source = parse(DOCUMENTS[name], FILE)
+    source = parse_source(DOCUMENTS[name], FILE)
     for path in containers(source.values):
         for span in (source.key(path), source.value(path)):
             assert span is not None
@@ -107,21 +107,21 @@ def test_every_path_of_a_document_has_a_place_that_is_in_the_text(name: str) -> 
 
 
 def test_a_table_is_at_its_header_and_an_array_of_tables_at_each_of_its_headers() -> None:
-    source = parse("[a.b]\nx = 1\n  [[c.d]]\n  [[c.d]]\ny = 1\n", FILE)
+    source = parse_source("[a.b]\nx = 1\n  [[c.d]]\n  [[c.d]]\ny = 1\n", FILE)
     assert source.value(("a", "b")) == source.key(("a", "b")) == Span(1, 2, 3)
     assert source.value(("c", "d", 0)) == Span(3, 5, 3)
     assert source.value(("c", "d", 1)) == source.key(("c", "d", 1)) == Span(4, 5, 3)
 
 
 def test_columns_count_characters() -> None:
-    source = parse('a = ["𝔸é", { "ключ" = "x" }]\n', FILE)
+    source = parse_source('a = ["𝔸é", { "ключ" = "x" }]\n', FILE)
     assert source.spans[("a", 0)] == Span(1, 6, 4)
     assert source.keys[("a", 1, "ключ")] == Span(1, 14, 6)
     assert source.spans[("a", 1, "ключ")] == Span(1, 23, 3)
 
 
 def test_a_value_over_several_lines_is_at_its_first_line() -> None:
-    source = parse('[t]\na = """one\ntwo"""\nb = [\n 1,\n 2]\n', FILE)
+    source = parse_source('[t]\na = """one\ntwo"""\nb = [\n 1,\n 2]\n', FILE)
     assert source.spans[("t", "a")] == Span(2, 5, 6)
     assert source.spans[("t", "b")] == Span(4, 5, 1)
     assert source.spans[("t", "b", 1)] == Span(6, 2, 1)
@@ -141,7 +141,7 @@ def test_a_value_over_several_lines_is_at_its_first_line() -> None:
     ],
 )
 def test_what_is_not_written_is_at_the_nearest_table_that_is(text: str, path: KeyPath, line: int) -> None:
-    source = parse(text, FILE)
+    source = parse_source(text, FILE)
     key, value = source.key(path), source.value(path)
     assert key is not None
     assert value is not None
@@ -150,7 +150,7 @@ def test_what_is_not_written_is_at_the_nearest_table_that_is(text: str, path: Ke
 
 def failures(text: str) -> list[Diagnostic]:
     with pytest.raises(SpecError) as caught:
-        parse(text, FILE)
+        parse_source(text, FILE)
     return list(caught.value.diagnostics)
 
 
@@ -207,7 +207,7 @@ def test_a_syntax_error_has_its_place(text: str, line: int, column: int) -> None
 )  # fmt: skip
 def test_hostile_text_is_read_or_refused_with_a_finding(text: str) -> None:
     try:
-        parse(text, FILE)
+        parse_source(text, FILE)
     except SpecError as error:
         assert error.diagnostics
 
@@ -255,7 +255,7 @@ def test_bytes_that_cannot_be_read_are_refused(tmp_path: Path, data: bytes, word
     path = tmp_path / "gridcard.toml"
     path.write_bytes(data)
     with pytest.raises(SpecError) as caught:
-        read(path)
+        read_source(path)
     (only,) = caught.value.diagnostics
     assert only.code == "GC002"
     assert words in only.message
@@ -264,7 +264,7 @@ def test_bytes_that_cannot_be_read_are_refused(tmp_path: Path, data: bytes, word
 @pytest.mark.parametrize("name", ["missing.toml", "."])
 def test_a_path_without_a_file_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SpecError) as caught:
-        read(tmp_path / name)
+        read_source(tmp_path / name)
     assert [each.code for each in caught.value.diagnostics] == ["GC002"]
 
 
@@ -308,7 +308,7 @@ def written(value: object, comments: bool) -> str:
 @given(TABLES, st.booleans())
 def test_any_document_that_is_written_inline_is_found_again(table: dict[str, Any], comments: bool) -> None:
     text = "".join(f"{quoted(key)} = {written(value, comments)}\n" for key, value in table.items())
-    source = parse(text, FILE)
+    source = parse_source(text, FILE)
     assert source.values == table
     for path in containers(table):
         assert path in source.spans
@@ -335,4 +335,4 @@ def test_what_a_reviewer_would_not_see_is_refused(hidden: str, text: str) -> Non
     ],
 )
 def test_right_to_left_scripts_tabs_and_line_ends_are_text(text: str) -> None:
-    assert parse(f'title = "{text}"', Path("gridcard.toml")).values
+    assert parse_source(f'title = "{text}"', Path("gridcard.toml")).values

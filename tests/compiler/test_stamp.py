@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.frontend.source import parse
+from gridc.compiler.frontend.source import parse_source
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.inputs.resolve import Study
-from gridc.compiler.lock.deviations import ABSENT, differences
+from gridc.compiler.lock.deviations import ABSENT, json_differences
 from gridc.compiler.lock.lock import make_lock, read_lock, stamp_of, write_lock
 from gridc.diagnostics.errors import SpecError, StampError
 from gridc.schema.canonical import digest
@@ -24,7 +24,7 @@ Compile = Callable[..., Compiled]
 
 
 def stamped(text: str) -> dict[str, object]:
-    return typed(parse(text, Path("gridcard.toml"))).stamped()
+    return typed(parse_source(text, Path("gridcard.toml"))).stamped()
 
 
 SAME: list[tuple[str, Callable[[str], str]]] = [
@@ -122,7 +122,7 @@ MEANT = [
 def test_what_means_something_else_is_stamped_otherwise(small_text: str, old: str, new: str) -> None:
     one, other = stamped(small_text), stamped(replaced(small_text, (old, new)))
     assert digest(one) != digest(other)
-    assert differences(one, other)
+    assert json_differences(one, other)
 
 
 def test_all_those_changes_have_stamps_of_their_own(small_text: str) -> None:
@@ -169,10 +169,10 @@ def test_any_word_or_number_that_is_changed_in_the_card_moves_its_stamp(
         other = stamped(changed)
     except SpecError:
         return
-    if parse(changed, card).values == parse(text, card).values:
+    if parse_source(changed, card).values == parse_source(text, card).values:
         return  # 0.0 and 00, inside a comment, ...
     assert digest(other) != digest(stamped(text))
-    assert differences(stamped(text), other)
+    assert json_differences(stamped(text), other)
 
 
 def line_starts(text: str) -> list[tuple[int, str]]:
@@ -369,7 +369,7 @@ def test_every_key_of_the_content_is_under_the_stamp(compiled: Compile, small: P
     ],
 )
 def test_differences_are_named_by_their_paths(before: Any, after: Any, expected: list[Any]) -> None:
-    assert differences(before, after) == expected
+    assert json_differences(before, after) == expected
 
 
 DOCUMENTS = st.recursive(
@@ -389,15 +389,15 @@ DOCUMENTS = st.recursive(
 
 @given(DOCUMENTS, DOCUMENTS)
 def test_there_are_differences_exactly_where_the_digests_differ(before: Any, after: Any) -> None:
-    assert bool(differences(before, after)) is (digest(before) != digest(after))
-    assert differences(before, before) == []
+    assert bool(json_differences(before, after)) is (digest(before) != digest(after))
+    assert json_differences(before, before) == []
 
 
 def test_the_differences_of_an_edited_study_name_what_was_edited(compiled: Compile, small: Path) -> None:
     before = compiled().study.stamped()
     (small.parent / "models" / "left" / "config.json").write_text("{}")
     after = compiled(("temperature = 0.7", "temperature = 0.3")).study.stamped()
-    paths = [path for path, _, _ in differences(before, after)]
+    paths = [path for path, _, _ in json_differences(before, after)]
     assert len(paths) == 2
     assert any(path.endswith("axis[decoding].level[warm].temperature") for path in paths)
     assert any(path.endswith("left.files.config.json") for path in paths)

@@ -12,7 +12,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.tasks import read_task
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.options import arranged
-from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.score import score_sample
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.lowering.task_prompts import prompt_proofs
@@ -172,7 +172,7 @@ def test_several_options_can_be_right_in_any_order() -> None:
     assert asked.right == {0, 2} and {turned.options[place] for place in turned.right} == {"a", "c"}
     setting = Setting(prompt="{{ query }}", method="loglikelihood", ties="first")
     earned = [
-        score(setting, asked, [{"loglikelihoods": [-5.0 + 4 * (place == best) for place in range(4)],
+        score_sample(setting, asked, [{"loglikelihoods": [-5.0 + 4 * (place == best) for place in range(4)],
                                 "tokens": [1] * 4}]).score
         for best in range(4)
     ]  # fmt: skip
@@ -194,7 +194,7 @@ def test_each_option_can_have_a_context_of_its_own(write: Write) -> None:
     asked = study.items["quiz"].sampled[1]
     setting = Setting(prompt=TEMPLATE, method="loglikelihood", ties="first", normalise="char")
     answers = [{"loglikelihoods": [value], "tokens": [2]} for value in (-4.0, -3.0, -2.5)]
-    assert score(setting, asked, answers).choice == 2  # -4 / 4, -3 / 3 and -2.5 / 3
+    assert score_sample(setting, asked, answers).choice == 2  # -4 / 4, -3 / 3 and -2.5 / 3
     harness = (
         'axis = [{ id = "n", values = { normalise = ["unconditional"] }, tier = "core", provenance = "x" }]'
     )
@@ -202,7 +202,9 @@ def test_each_option_can_have_a_context_of_its_own(write: Write) -> None:
         list(prompt_proofs(Plan(compile_spec(write(content, "", harness)).study)))
     (found,) = raised.value.diagnostics
     assert found.code == "GC313" and found.help == 'normalise = "none", "char" or "byte"'
-    assert score(setting, asked, [*answers[:2], {"loglikelihoods": [None], "tokens": [2]}]).choice is None
+    assert (
+        score_sample(setting, asked, [*answers[:2], {"loglikelihoods": [None], "tokens": [2]}]).choice is None
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from gridc.compiler.inputs.draw import (
     draw_sample,
     joined_at,
     one_group,
-    unit_of,
+    unit_level,
     with_questions,
 )
 from gridc.compiler.inputs.loaders.parsing import LOADERS, File
@@ -125,7 +125,7 @@ def test_an_item_without_a_level_stands_alone_there_and_in_nobody_elses_group() 
     alone = Item("t1", "?", ("x", "y"), 0)
     filled = Item("i", "?", ("x", "y"), 0, template="t1")
     assert alone.at("template") != filled.at("template") == "t1"
-    assert unit_of([alone, filled], None) == "template"
+    assert unit_level([alone, filled], None) == "template"
 
 
 def load(loader: str, path: Path, **loading: Any) -> list[Item]:
@@ -135,7 +135,7 @@ def load(loader: str, path: Path, **loading: Any) -> list[Item]:
 def test_the_shipped_items_document_their_templates() -> None:
     bbq = load("bbq", BUILTIN / "pocket_bbq.jsonl")
     facts = load("truthfulqa_mc1", BUILTIN / "pocket_truthfulqa.json")
-    assert unit_of(bbq, None) == unit_of(facts, None) == "template"
+    assert unit_level(bbq, None) == unit_level(facts, None) == "template"
     assert all(len({item.query.split()[0] for item in bbq if item.template == name}) == 1
                for name in {item.template for item in bbq})  # fmt: skip
     by_template: dict[str, set[str]] = {}
@@ -146,7 +146,7 @@ def test_the_shipped_items_document_their_templates() -> None:
 
 def test_undocumented_levels_are_refused_by_name() -> None:
     with pytest.raises(UndocumentedUnit, match="which template"):
-        unit_of([Item("a", "?", ("x", "y"), 0)], "template")
+        unit_level([Item("a", "?", ("x", "y"), 0)], "template")
     assert documented([Item("a", "?", ("x", "y"), 0, category="c")]) == ("item", "category")
 
 
@@ -217,4 +217,4 @@ def test_units_that_share_a_question_are_one() -> None:
     ]
     joined = joined_at(with_questions(items), "family")
     assert [item.family for item in joined] == ["f", "f", "f", "h"]
-    assert unit_of(joined, None) == "family"
+    assert unit_level(joined, None) == "family"

@@ -7,7 +7,7 @@ import pytest
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import SpecError
-from gridc.runtime.store.items import order_of, shown_rows
+from gridc.runtime.store.items import name_of_option_order, shown_rows
 from tests.studies import axis, benchmark, head, pocket, written
 
 FIELDS = 'id = "id", query = "q", options = ["a", "b", "c"], gold = "gold"'
@@ -69,7 +69,7 @@ def test_items_of_a_variant_belong_to_the_same_units_and_are_stored_apart(plan: 
         )
     rows = [(each.item, each.option_order) for each in shown_rows(plan)]
     assert len(rows) == len(set(rows)) == 12
-    assert {name for _, name in rows} == {order_of(cell) for cell in plan.cells()} == {
+    assert {name for _, name in rows} == {name_of_option_order(cell) for cell in plan.cells()} == {
         "shuffled:7", "de/shuffled:7"
     }  # fmt: skip
 

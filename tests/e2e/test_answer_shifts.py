@@ -10,7 +10,7 @@ import pytest
 from scipy.special import rel_entr, softmax
 
 from gridc.compiler.instrument.setting import Setting
-from gridc.reports.findings.answers import comparable
+from gridc.reports.findings.answers import same_choices
 from tests import studies
 from tests.recount.unit_limits import share, unbounded
 
@@ -174,4 +174,4 @@ def test_only_answers_that_can_be_told_to_be_the_same_are_compared(
 ) -> None:
     """A choice of shuffled options is another one in another order, and a label is no option."""
     one = Setting("x", "extract", option_order="file")
-    assert comparable(one, replace(one, **change)) is comparable(replace(one, **change), one) is compared
+    assert same_choices(one, replace(one, **change)) is same_choices(replace(one, **change), one) is compared

@@ -88,9 +88,9 @@ def test_an_audit_of_a_finished_study(study: Path) -> None:
     assert [kind for kind, body in events if body.get("about") == "audit-1"] == ["seal", "lock", "unblind"]
     assert [body["nonce"] for kind, body in events if kind == "unblind"] == [nonce]
 
-    from gridc.runtime.blinding import name_of  # a recount of it is in tests/runtime/test_blinding.py
+    from gridc.runtime.blinding import blinded_name  # a recount of it is in tests/runtime/test_blinding.py
 
-    places = {name_of(nonce, events[0][1]["stamp"], "audit-1", place): place for place in samples}
+    places = {blinded_name(nonce, events[0][1]["stamp"], "audit-1", place): place for place in samples}
     letters = "ABC"
     study_labels, people, gained = [], [], []
     for uuid, label in given.items():

@@ -14,12 +14,12 @@ import pytest
 
 from gridc import __version__
 from gridc.compiler.instrument import versions
-from gridc.compiler.lock.deviations import compare, read_document
+from gridc.compiler.lock.deviations import path_differences, read_document
 from gridc.compiler.lock.lock import read_lock
 from gridc.diagnostics.errors import StampError, VerificationError
 from gridc.reports.exchange.bundle import CRATE, MANIFEST
 from gridc.reports.exchange.recorded_study import json_bytes
-from gridc.reports.rendering import code_digest
+from gridc.reports.rendering import report_code_digest
 from gridc.reports.verification import same_behaviour
 from gridc.schema.canonical import digest_bytes
 from gridc.study import open as open_study
@@ -104,7 +104,7 @@ def test_reports_of_the_second_format_verify(kept: Path, tmp_path: Path) -> None
     found = open_study(bundle).verify()
     assert found.complete
     assert len(json.loads(body)["code"]) == 64
-    assert found.not_compared == {} or json.loads(body)["code"] != code_digest()
+    assert found.not_compared == {} or json.loads(body)["code"] != report_code_digest()
 
 
 def writer(bundle: Path) -> str:
@@ -277,8 +277,12 @@ def test_a_study_verifies_under_its_own_stamp_until_it_is_superseded(tmp_path: P
         read_document(BEFORE / "bundle" / "gridcard.lock"),
         read_document(tmp_path / "gridcard.lock"),
     ]
-    assert [each.path for each in compare(*documents)] == ["inputs.scaffolds", "behaviour"]
-    assert compare(read_document(spec), documents[0]) == compare(read_document(spec), documents[1]) == []
+    assert [each.path for each in path_differences(*documents)] == ["inputs.scaffolds", "behaviour"]
+    assert (
+        path_differences(read_document(spec), documents[0])
+        == path_differences(read_document(spec), documents[1])
+        == []
+    )
 
 
 def test_another_behaviour_is_an_explained_difference(
@@ -296,7 +300,7 @@ def test_another_behaviour_is_an_explained_difference(
     assert only.code == "GC409"
     assert "`behaviour[scaffold:cot]` was" in only.message
     assert "the gridc that stamped it" in (only.help or "")
-    (difference,) = compare(stamped, read_document(spec))
+    (difference,) = path_differences(stamped, read_document(spec))
     assert (difference.path, difference.a) == ("behaviour[scaffold:cot]", stamped.behaviour["scaffold:cot"])
     assert (difference.a, difference.b) == (1, 2)
     assert study.deviations(write=True).added == 1

@@ -13,7 +13,7 @@ import pytest
 import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.instrument.extract import extract
-from gridc.compiler.instrument.sanitise import known_of, reading, sanitise
+from gridc.compiler.instrument.sanitise import known_of, response_reading, sanitise
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.labels import sanitised_finding
 from gridc.runtime.store.store import Store
@@ -48,7 +48,7 @@ def test_no_answer_is_lost_in_any_stored_trace(tmp_path: Path) -> None:
                 for response in (text, *(mark.format(text) for mark in MARKS)):
                     clean = sanitise(
                         response,
-                        partial(reading, cell.setting, item),
+                        partial(response_reading, cell.setting, item),
                         known_of(cell.setting, item, (), ("qwen2", "mistral", "llama")),
                     )
                     before, after = (extract(each, item.options).option for each in (response, clean.text))

@@ -13,12 +13,12 @@ import statsmodels.api as sm
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.card import make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.estimates.components import curve_estimates
 from gridc.reports.figures import specification_curve
 from gridc.reports.findings.curves import CURVES, CurveFinding, curve_findings
 from gridc.reports.findings.observations import Samples
-from gridc.reports.page import as_html
+from gridc.reports.page import page_html
 from gridc.reports.statements.components import result
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
@@ -194,5 +194,5 @@ def test_the_page_says_why_a_hypothesis_has_another_odds_ratio_than_its_curve() 
     (contrast,) = effect.contrasts
     assert contrast.odds is not None
     assert round(contrast.odds.ratio, 3) != round(float(np.exp(curve.default.fitted.estimate)), 3)
-    page = " ".join(as_html(findings, certify(findings), make_cards(findings, "0" * 64)).split())
+    page = " ".join(page_html(findings, certificate_of(findings), make_cards(findings, "0" * 64)).split())
     assert "to the rows of the two arms that it compares alone" in page

@@ -144,8 +144,8 @@ def test_data_that_are_not_here_are_not_stale(folder: Path, monkeypatch: pytest.
 def test_the_runner_feeds_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Standard input is read as bytes, whatever the locale thinks it is."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"title = '\xff'"), "latin-1"))
-    from gridc.compiler.frontend.source import STDIN, read
+    from gridc.compiler.frontend.source import STDIN, read_source
     from gridc.diagnostics.errors import SpecError
 
     with pytest.raises(SpecError, match="GC002"):
-        read(STDIN)
+        read_source(STDIN)

@@ -30,7 +30,7 @@ def drafted(folder: Path, *arguments: str) -> dict[str, Any]:
     for benchmark in whole["benchmark"]:
         assert benchmark["loader"] == "lm-eval" and "direction" not in benchmark
         benchmark |= {"loader": "mmlu", "direction": "higher_is_better", "source": "path:items.csv"}
-    errors = list(Draft202012Validator(json.loads(jsonschema.text())).iter_errors(whole))
+    errors = list(Draft202012Validator(json.loads(jsonschema.schema_text())).iter_errors(whole))
     assert not errors, [error.message for error in errors]
     return spec
 

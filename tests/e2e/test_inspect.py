@@ -16,7 +16,7 @@ import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.score import score_sample
 from gridc.compiler.lowering.plan import Plan
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -87,7 +87,7 @@ def assert_equal(asked: list[dict[str, Any]]) -> None:
         (request,) = sample.requests
         ((role, prompt),) = request.prompt.messages
         assert (role, prompt) == ("user", row["prompt"])
-        outcome = score(settings[FRAMINGS[row["benchmark"]]], sample.item, [{"text": row["answer"]}])
+        outcome = score_sample(settings[FRAMINGS[row["benchmark"]]], sample.item, [{"text": row["answer"]}])
         read = "" if outcome.choice is None else "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[outcome.choice]
         assert (read, outcome.score) == (row["read"], int(row["value"] == "C")), repr(row["answer"])
 

@@ -33,7 +33,7 @@ def test_a_file_that_is_written_anew_replaces_a_link(tmp_path: Path) -> None:
     def written() -> list[Path]:
         report = study.report(figures=True, pdf=True)
         checklist = study.checklist().write(report.store.parent)
-        schema = jsonschema.write("policy", tmp_path / "study")
+        schema = jsonschema.write_schema("policy", tmp_path / "study")
         return [*report.files, *report.figures, checklist, schema]
 
     victims = {path: tmp_path / f"victim-{number}" for number, path in enumerate(written())}

@@ -19,7 +19,7 @@ import yaml
 import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.lookup import BUILTIN_MODELS
-from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.score import score_sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Call
 from gridc.schema.spec import EngineSettings
@@ -215,7 +215,7 @@ def _gridc(task: Task, model: str, chat: bool, folder: Path) -> Iterator[tuple[l
     }
     for sample in samples:
         given = [answers[request.id] for request in sample.requests]
-        yield given[0]["loglikelihoods"], score(cell.setting, sample.item, given).score
+        yield given[0]["loglikelihoods"], score_sample(cell.setting, sample.item, given).score
 
 
 def _preset(data: Path) -> Path:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import gridc
 from gridc.diagnostics.errors import FileError
-from gridc.reports.comparison.words import notes
+from gridc.reports.comparison.words import benchmark_notes
 from gridc.statistics.arrays import Whole
 
 ITEMS, TIMES, MARGIN, PAIRS = 120, 3, 10.0, 30
@@ -211,7 +211,7 @@ def check(found: Any, candidate: Answers, kind: str) -> None:
     missing = int((~np.isin(candidate.ended, ("read", "cut"))).sum())
     if missing:
         assert row.states_b.missing > 0
-        assert any("without a score" in note for note in notes(row)), kind
+        assert any("without a score" in note for note in benchmark_notes(row)), kind
     if kind in RERUN:
         assert any("is left out" in one for one in found.comparison.warnings), kind
     if kind == "a task less":

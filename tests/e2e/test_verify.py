@@ -230,7 +230,7 @@ def test_answers_of_another_model_are_found_by_asking(study: Path) -> None:
     assert named == set(forged.values())
     assert sum(row.calls for row in found) == sum(row.of for row in found) == 320
     with Store.open(study / RESULTS / "store.sqlite") as store, pytest.raises(VerificationError) as caught:
-        verifying.repeated(compiled, store, Draw.of(1.0, "ab"))
+        verifying.repeat_calls(compiled, store, Draw.of(1.0, "ab"))
     assert {each.code for each in caught.value.diagnostics} == {"GC708"}
     assert "--rerun-seed ab" in (caught.value.diagnostics[0].help or "")
 

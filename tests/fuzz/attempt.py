@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.frontend.source import parse
+from gridc.compiler.frontend.source import parse_source
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics import sarif
@@ -40,7 +40,7 @@ def attempt(path: Path, data: bytes) -> tuple[Diagnostic, ...]:
     require_valid("extension" if "extends" in written else "gridcard", written)
     plan = Plan(compiled.study)
     assert plan.study_digest == Plan(compile_spec(path).study).study_digest
-    again = typed(parse(toml(dict(compiled.source.values)), path))
+    again = typed(parse_source(toml(dict(compiled.source.values)), path))
     assert again.stamped() == typed(compiled.source).stamped(), "written otherwise, it means something else"
     assert Spec.model_validate(compiled.spec.stamped()).stamped() == compiled.spec.stamped()
     return ()
@@ -87,7 +87,7 @@ def require_valid(name: str, written: object) -> None:
 
 @cache
 def _models() -> Any:
-    return Draft202012Validator(jsonschema.of_models("gridcard"))
+    return Draft202012Validator(jsonschema.model_schema("gridcard"))
 
 
 @cache

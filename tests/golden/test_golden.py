@@ -23,7 +23,7 @@ from gridc.compiler.grid.cells import PASSES, Cell, enumerate_grid
 from gridc.compiler.lock.deviations import log_path, require_current
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.diagnostics.errors import CODES, GridcError
 from tests.golden.cases import Case, cases
 
@@ -95,11 +95,11 @@ def answer(case: Case, folder: Path) -> str:
         write_lock(lock, folder / "gridcard.lock")
     try:
         compiled = compile_spec(SPEC)
-        prove(compiled.study, compiled.source)
+        prove_hazards(compiled.study, compiled.source)
         if compiled.lock is not None:
             require_current(compiled.lock, compiled.study, log_path(SPEC))
     except GridcError as error:
-        return f"{terminal.diagnostics(error.diagnostics)}\n\nexit code {error.exit_code}\n"
+        return f"{terminal.diagnostic_text(error.diagnostics)}\n\nexit code {error.exit_code}\n"
     return "no finding\n"
 
 

@@ -24,9 +24,9 @@ from pydantic import BaseModel
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.checks.names import unique_ids
 from gridc.compiler.frontend.expansion import expanded
-from gridc.compiler.frontend.source import parse, read
+from gridc.compiler.frontend.source import parse_source, read_source
 from gridc.compiler.frontend.validate import typed
-from gridc.compiler.lock.deviations import differences
+from gridc.compiler.lock.deviations import json_differences
 from gridc.compiler.lock.lock import stamp_of
 from gridc.diagnostics.errors import SpecError
 from gridc.schema.canonical import canonical, digest
@@ -41,7 +41,7 @@ SPECS = [
     *sorted(path for path in (ROOT / "specs").glob("*.toml") if ".deviations" not in path.name),
     *sorted(HERE.glob("*.toml")),
 ]
-VALUES = {path: dict(expanded(read(path)).values) for path in SPECS}
+VALUES = {path: dict(expanded(read_source(path)).values) for path in SPECS}
 RANDOM = st.randoms(use_true_random=False)
 
 
@@ -69,7 +69,7 @@ def test_a_stamp_is_the_committed_one(vector: dict[str, str]) -> None:
 
 
 def stamped(values: dict[str, Any]) -> dict[str, Any]:
-    return typed(parse(toml(values), Path("x.toml"))).stamped()
+    return typed(parse_source(toml(values), Path("x.toml"))).stamped()
 
 
 STAMPED = {path: stamped(values) for path, values in VALUES.items()}
@@ -102,7 +102,7 @@ def test_formatting_order_engine_and_budget_leave_the_stamp_alone(path: Path, rn
             values[key] = invent({"$ref": f"#/$defs/{jsonschema.load()['properties'][key]['$ref'][8:]}"}, rng)
     text = noisy(toml(values), rng)
     try:
-        found = typed(parse(text, Path("x.toml"))).stamped()
+        found = typed(parse_source(text, Path("x.toml"))).stamped()
     except SpecError as error:
         keys = " ".join(each.message for each in error.diagnostics)
         assert any(
@@ -136,7 +136,7 @@ def unpriced(asked: Asked) -> Asked:
 def sound(path: Path, rng: Random) -> Spec | None:
     """The spec with some values changed; None where that is not one."""
     try:
-        source = parse(toml(structured(VALUES[path], rng)), Path("x.toml"))
+        source = parse_source(toml(structured(VALUES[path], rng)), Path("x.toml"))
         spec = typed(source)
     except SpecError:
         return None
@@ -151,7 +151,7 @@ def test_a_changed_value_moves_the_stamp_exactly_if_it_means_something_else(path
     assume(changed is not None)
     assert changed is not None
     spec = changed
-    before = typed(parse(toml(VALUES[path]), Path("x.toml")))
+    before = typed(parse_source(toml(VALUES[path]), Path("x.toml")))
     same = meaning(spec) == meaning(before)
     assert (digest(spec.stamped()) == digest(STAMPED[path])) is same
-    assert bool(differences(STAMPED[path], spec.stamped())) is not same
+    assert bool(json_differences(STAMPED[path], spec.stamped())) is not same

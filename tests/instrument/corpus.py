@@ -14,7 +14,7 @@ from gridc.compiler.instrument import readers
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import read_answer
-from gridc.compiler.instrument.options import labels
+from gridc.compiler.instrument.options import bare_labels
 from gridc.compiler.instrument.readers import last_answer
 from gridc.compiler.instrument.refusals import refusal_keywords
 from gridc.compiler.instrument.render import render_prompt
@@ -60,7 +60,7 @@ def readings(*parts: str) -> dict[str, Readings]:
 def _responses() -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
     """Each response with what it answers, and how each part reads it."""
     for text, options, mark in _choices():
-        shown = labels(mark, len(options)) if mark else ()
+        shown = bare_labels(mark, len(options)) if mark else ()
         yield (
             text,
             {"options": options, "mark": mark},

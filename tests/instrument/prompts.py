@@ -62,7 +62,9 @@ _COUNTS = (1, 2, 4, 26)
 def _enumerator(token: str) -> list[object]:
     written = [around.format(token) for around in _AROUND]
     return [
-        [options.marks(mark, count), options.labels(mark, count)] for mark in written for count in _COUNTS
+        [options.label_marks(mark, count), options.bare_labels(mark, count)]
+        for mark in written
+        for count in _COUNTS
     ]
 
 

@@ -22,7 +22,7 @@ _FAILED: Mapping[str, Any] = {"error": {"kind": "refused by the provider"}}
 
 
 def _outcome(setting: Setting, item: Item, answers: Sequence[Mapping[str, Any]], **more: Any) -> list[object]:
-    outcome = score.score(setting, item, answers, **more)
+    outcome = score.score_sample(setting, item, answers, **more)
     return [outcome.choice, outcome.score, dict(outcome.evidence)]
 
 
@@ -59,7 +59,9 @@ _GIVEN: tuple[Any, ...] = (
 def _seen_by(setting: Setting) -> list[object]:
     """The response as a function gets it."""
     seen: list[object] = []
-    score.score(setting, OPINION, [{"text": "It is. END not"}], scorers=lambda *asked: seen.append(asked[2]))
+    score.score_sample(
+        setting, OPINION, [{"text": "It is. END not"}], scorers=lambda *asked: seen.append(asked[2])
+    )
     return seen
 
 
@@ -162,7 +164,7 @@ def _ranked(**given: Any) -> list[object]:
     setting = Setting("x", **{"method": "loglikelihood", **given})
     outcomes: list[object] = []
     for item in (CHOICE, OPINION):
-        count = len(ranked.candidates(setting.candidates, item, setting.enumerator))
+        count = len(ranked.item_candidates(setting.candidates, item, setting.enumerator))
         for likelihoods in _LIKELIHOODS:
             values = [likelihoods[place % 3] for place in range(count)]
             answer = {"loglikelihoods": values, "tokens": [_TOKENS[place % 3] for place in range(count)]}
@@ -176,7 +178,7 @@ def _candidates(kind: str) -> list[object]:
     candidates: list[object] = []
     for item in (CHOICE, OPINION, PAIR, QUESTION, *(LETTERS if kind == "letter" else ())):
         try:
-            made = ranked.candidates(kind, item, "(a)")  # type: ignore[arg-type]
+            made = ranked.item_candidates(kind, item, "(a)")  # type: ignore[arg-type]
             candidates.append([[candidate.text, candidate.option] for candidate in made])
         except ranked.NoCandidates as error:
             candidates.append(type(error).__name__)
@@ -215,7 +217,7 @@ def _scores() -> list[object]:
     ):
         for choice in range(len(names or item.options)):
             try:
-                earned.append([points.points(scores, item, choice, names), scores.scale])
+                earned.append([points.points_earned(scores, item, choice, names), scores.scale])
             except points.Unscored as error:
                 earned.append(type(error).__name__)
     return earned
@@ -334,7 +336,7 @@ def _sanitiser() -> list[object]:
         for item in (CHOICE, PROMPTS[0], QUESTION):
             known = sanitise.known_of(setting, item, shown, ("pocket", "qwen-pocket2"))
             for text in inputs()["traces_of_configurations"]:
-                clean = sanitise.sanitise(text, partial(sanitise.reading, setting, item), known)
+                clean = sanitise.sanitise(text, partial(sanitise.response_reading, setting, item), known)
                 sanitised.append([clean.text, clean.before, clean.removed, clean.kept])
     for text in inputs()["traces_of_configurations"]:
         clean = sanitise.sanitise(text)

@@ -179,7 +179,9 @@ def _functions() -> list[object]:
     call = {"function": {"name": "bake", "arguments": '{"b": 1}'}}
     messages: list[dict[str, object]] = [{"content": "No."}, {"content": None, "tool_calls": [call, call]}]
     read = [
-        wire.read({"choices": [{"message": message, "finish_reason": "stop"}]}, True, calls=True).text
+        wire.read_completion(
+            {"choices": [{"message": message, "finish_reason": "stop"}]}, True, calls=True
+        ).text
         for message in messages
     ]
     return [json.dumps(wire.tools_of(prompt)), prompt.as_json(), read]

@@ -24,11 +24,11 @@ from gridc.compiler.lock.deviations import reconcile
 from gridc.compiler.lock.lock import Lock, make_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight import falsifiability
-from gridc.compiler.preflight.consent import sentences
+from gridc.compiler.preflight.consent import consent_sentences
 from gridc.compiler.preflight.oracle_hazards import trial_hazards
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import files
-from gridc.reports.findings.findings import find
+from gridc.reports.findings.findings import all_findings
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.blinding import JUDGING, blind, judged, order_seed
 from gridc.runtime.engines import open_engine
@@ -44,7 +44,7 @@ from gridc.runtime.engines.protocol import (
     Spending,
 )
 from gridc.runtime.engines.vllm.engine import arguments
-from gridc.runtime.run import run
+from gridc.runtime.run import run_study
 from gridc.runtime.stages import Open
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
@@ -153,7 +153,12 @@ def asked(compiled: Compiled) -> Any:
         for step, request in sample.trace(lambda call: SAID).calls
     ]  # fmt: skip
     del manifest["stamp"]
-    return {**manifest, **falsifiability.manifest(plan), "leaves": sentences(compiled.spec), "calls": calls}
+    return {
+        **manifest,
+        **falsifiability.manifest(plan),
+        "leaves": consent_sentences(compiled.spec),
+        "calls": calls,
+    }
 
 
 class Scripted:
@@ -247,7 +252,7 @@ def run_of(compiled: Compiled) -> tuple[Lock, Path]:
     if stamp not in _RUNS:
         lock, store = make_lock(compiled.study, folder), folder / f"{stamp}.sqlite"
         compiled.study.scorers.allow([file.pair for file in compiled.study.scorers.files.values()])
-        run(
+        run_study(
             compiled,
             lock,
             reconcile(lock, compiled.study, folder / "no.toml"),
@@ -272,7 +277,7 @@ def documented(compiled: Compiled) -> Any:
     """What a report says."""
     lock, path = run_of(compiled)
     with Store.open(path) as store:
-        return files.file_texts(find(compiled, lock, store))
+        return files.file_texts(all_findings(compiled, lock, store))
 
 
 def sealed(compiled: Compiled) -> Any:
@@ -354,7 +359,7 @@ def sent(compiled: Compiled) -> Any:
         lock, path = make_lock(compiled.study, folder), folder / f"{server.port}.sqlite"
         departures = reconcile(lock, compiled.study, folder / "no.toml")
         try:
-            run(compiled, lock, departures, path, lambda step: None, open_engine=noting(sizes, address))
+            run_study(compiled, lock, departures, path, lambda step: None, open_engine=noting(sizes, address))
         except GridcError as error:
             ended = str([each.code for each in error.diagnostics])
     with closing(sqlite3.connect(path)) as store:

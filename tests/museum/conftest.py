@@ -11,7 +11,7 @@ import pytest
 from benchmarks.synthetic import Said, fill
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.frontend.lookup import BUILTIN_MODELS
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.diagnostics.errors import GridcError
 from tests import studies
 from tests.replaced import replaced
@@ -121,7 +121,7 @@ class Room:
         """What compiling it and trying its instrument finds; with `tokens` also what its engine finds."""
         try:
             compiled = self.compiled()
-            prove(compiled.study, compiled.source)
+            prove_hazards(compiled.study, compiled.source)
             if tokens:
                 from gridc.runtime.run import preflight
 

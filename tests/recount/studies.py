@@ -15,7 +15,7 @@ from gridc.compiler.lowering.calls import PlannedSample, Prompt
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Answer
 from gridc.runtime.run import conclude
-from gridc.runtime.stages import scaffolded, waves
+from gridc.runtime.stages import later_waves, scaffolded
 from gridc.runtime.store.events import RunStarted
 from gridc.runtime.store.write import Writer
 
@@ -522,7 +522,7 @@ def steps(folder: Path) -> Path:
         store.ingest(plan, lock)
         store.record(RunStarted(stamp=plan.study_digest, gridc=lock.gridc, answered=0))
         store.answer(list(_first(plan)))
-        for wave in waves(store, plan.study_digest, scaffolded(plan)):
+        for wave in later_waves(store, plan.study_digest, scaffolded(plan)):
             store.answer([_scripted(name, call.prompt) for name, call in wave.items()])
         conclude(plan, store, 0)
     return path

@@ -17,8 +17,8 @@ import pytest
 import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lock.lock import make_lock, write_lock
-from gridc.reports.certificate import certify
-from gridc.reports.findings.findings import find
+from gridc.reports.certificate import certificate_of
+from gridc.reports.findings.findings import all_findings
 from gridc.runtime.store.store import Store
 from tests.e2e.test_corrected import answered, begin
 from tests.package_logs import Doc, harness
@@ -34,7 +34,7 @@ def certificate(folder: Path, store: Path) -> Any:
     compiled = compile_spec(folder / "gridcard.toml", None)
     assert compiled.lock is not None
     with Store.open(store) as opened:
-        return json.loads(certify(find(compiled, compiled.lock, opened)).model_dump_json())
+        return json.loads(certificate_of(all_findings(compiled, compiled.lock, opened)).model_dump_json())
 
 
 def again(document: Any, store: Path, folder: Path) -> Any:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from gridc.compiler.compile import compile_spec
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.exchange.table_files import write_table
-from gridc.reports.findings.findings import find
+from gridc.reports.findings.findings import all_findings
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.runtime.store.store import Store
 from gridc.study import OpenStudy
@@ -40,9 +40,9 @@ def counted(folder: Path, store: Path) -> Made:
     compiled = compile_spec(folder / "gridcard.toml", None)
     assert compiled.lock is not None
     with Store.open(store) as opened:
-        findings = find(compiled, compiled.lock, opened)
+        findings = all_findings(compiled, compiled.lock, opened)
     card = json.loads(make_scorecard(findings).model_dump_json())
-    certificate = json.loads(certify(findings).model_dump_json())
+    certificate = json.loads(certificate_of(findings).model_dump_json())
     assert list(unfounded(card, certificate)) == []
     export = Export(out, folder / "gridcard.lock", store, card["stamp"])
     return card, json.loads(json.dumps(recount(export, certificate), default=float))

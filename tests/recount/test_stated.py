@@ -105,7 +105,7 @@ def test_strengths(seed: int) -> None:
     won = random.binomial(2, 1 / (1 + np.exp(strong[other] - strong[one]))).astype(float)
     games = np.full(90, 2.0)
     expected = stated.strengths(columns(unit, one, other, games, won), 3)
-    for found, own in zip(totals.comparisons(unit, one, other, games, won, 3), expected, strict=True):
+    for found, own in zip(totals.player_strengths(unit, one, other, games, won, 3), expected, strict=True):
         same(found, own)
 
 
@@ -119,5 +119,5 @@ def test_texts(seed: int, kind: str) -> None:
         " ".join(word if random.random() < 0.8 else "stone" for word in text.split()) for text in references
     ]
     unit = np.arange(50) // (1 + seed % 2)
-    found = corpus.estimate(kind, unit, said, [[text] for text in references])
+    found = corpus.corpus_score(kind, unit, said, [[text] for text in references])
     same(found, stated.corpus(kind, columns(unit, said, references)))

@@ -10,7 +10,7 @@ import pytest
 from gridc.compiler.compile import compile_spec
 from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.exposure import DIFFICULTIES, DOSES, EXPOSURES, MEDIATIONS
-from gridc.reports.findings.findings import Findings, find
+from gridc.reports.findings.findings import Findings, all_findings
 from gridc.reports.findings.scaffolds import PROPAGATION, STEPS, StepFindings
 from gridc.runtime.store.store import Store
 from tests.recount import doses, exposure
@@ -25,7 +25,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Findings, list[agai
     compiled = compile_spec(folder / "gridcard.toml", None)
     assert compiled.lock is not None
     with Store.open(store) as opened:
-        return find(compiled, compiled.lock, opened), again.samples(store, folder)
+        return all_findings(compiled, compiled.lock, opened), again.samples(store, folder)
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.grid.cells import Cell
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.files import drawings, file_texts
-from gridc.reports.findings.findings import find
+from gridc.reports.findings.findings import all_findings
 from gridc.reports.rendering import certificate_html, findings_html
-from gridc.reports.statements import sentences
+from gridc.reports.statements import statement_texts
 from gridc.runtime.store.store import Store
 from tests.e2e.test_published_counts import SAFE, UNREADABLE, UNSAFE, imported, write
 
@@ -51,13 +51,13 @@ def documents(spec: Path) -> dict[str, str]:
     assert compiled.lock is not None
     store = next(spec.parent.rglob("store.sqlite"))
     with Store.open(store) as opened:
-        findings = find(compiled, compiled.lock, opened)
-    certificate = certify(findings)
-    leading, limits = sentences(findings, "leading"), sentences(findings, "limits")
+        findings = all_findings(compiled, compiled.lock, opened)
+    certificate = certificate_of(findings)
+    leading, limits = statement_texts(findings, "leading"), statement_texts(findings, "limits")
     return {
         **file_texts(findings),
         **drawings(findings),
-        "sentences": "\n".join([*leading, *sentences(findings, "variance"), *limits]),
+        "sentences": "\n".join([*leading, *statement_texts(findings, "variance"), *limits]),
         "certificate in a notebook": certificate_html(certificate),
         "findings in a notebook": findings_html(certificate, leading, limits),
     }

@@ -10,7 +10,7 @@ from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.setting import Setting
 from gridc.outcomes import CellOutcomes
 from gridc.reports.findings.analysis import agreements
-from gridc.reports.findings.scores import CellScore, gather
+from gridc.reports.findings.scores import CellScore, gather_outcomes
 from gridc.schema.certificate import AgreementRow
 from gridc.schema.spec import Axis
 from gridc.statistics.raters import cohen
@@ -44,7 +44,9 @@ def found(second: Setting = LINE, missing: int = 0) -> list[AgreementRow]:
         items = tuple(f"i{place:02}" for place in range(12))
         stored[cell.key] = CellOutcomes(items, once, scored, once, first, first)
         scores.append(CellScore(cell, 12, int(scored.sum()), 12, int(first.sum()), None, cell.key))
-    outcomes = gather([each.cell for each in scores], stored, held(**dict(zip(items, items, strict=True))))
+    outcomes = gather_outcomes(
+        [each.cell for each in scores], stored, held(**dict(zip(items, items, strict=True)))
+    )
     return list(agreements(AXES, scores, outcomes))
 
 

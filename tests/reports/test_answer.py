@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from gridc.compiler.grid.cells import Cell
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.hypotheses import sentence
+from gridc.reports.findings.hypotheses import hypothesis_sentence
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.rates import CountedRate, RateFinding, RateGap, RateValue, UnitCounts, mean_called
 from gridc.reports.findings.verdicts import VERDICTS, verdicts_of
-from gridc.reports.statements.answer import StudyAnswer, answer, beside
+from gridc.reports.statements.answer import StudyAnswer, beside, study_answer
 from gridc.reports.statements.cautions import Caution
 from gridc.reports.statements.differences import counts_words, survival_word
 from gridc.schema.hypotheses import EffectRow
@@ -31,7 +31,7 @@ THREE = {**TWO, "cat": None}
 
 
 def told(findings: Findings) -> str:
-    said = answer(findings)
+    said = study_answer(findings)
     verdicts = (text for each in said.verdicts for text in (each.sentence, each.survival_sentence))
     printed = (text for each in said.printable for text in (each.text, each.reason))
     return " ".join([said.result, *verdicts, *printed, *(each.text for each in said.facts)])
@@ -45,11 +45,11 @@ def fact(said: StudyAnswer, name: str) -> str:
 
 
 def check(findings: Findings, name: str) -> Caution:
-    return next(each for each in answer(findings).cautions if each.name == name)
+    return next(each for each in study_answer(findings).cautions if each.name == name)
 
 
 def answer_rows(findings: Findings) -> list[VerdictRow]:
-    return [each.row for each in answer(findings).verdicts]
+    return [each.row for each in study_answer(findings).verdicts]
 
 
 def drawn(seed: int, most: int, yes_when: str | None = None) -> Findings:
@@ -70,9 +70,9 @@ def drawn(seed: int, most: int, yes_when: str | None = None) -> Findings:
 @pytest.mark.parametrize("seed", range(60))
 def test_the_result_is_what_the_certificate_counts(seed: int) -> None:
     findings = drawn(seed, (10, 11, 19)[seed % 3])
-    document = json.loads(certify(findings).model_dump_json())
+    document = json.loads(certificate_of(findings).model_dump_json())
     (row,) = document["benchmarks"]
-    pairs, said = row["scopes"][0]["pairs"], answer(findings)
+    pairs, said = row["scopes"][0]["pairs"], study_answer(findings)
     signs = [
         [
             (cell["scores"][pair["a"]]["correct"] > cell["scores"][pair["b"]]["correct"])
@@ -104,10 +104,10 @@ def test_the_title_is_answered_as_the_certificate_counts(seed: int) -> None:
     """Yes and no, each way round, and neither where only some pairs change places."""
     for yes_when in ("order_holds", "order_changes"):
         findings = drawn(seed, (10, 11, 19)[seed % 3], yes_when)
-        (row,) = json.loads(certify(findings).model_dump_json())["benchmarks"]
+        (row,) = json.loads(certificate_of(findings).model_dump_json())["benchmarks"]
         pairs = row["scopes"][0]["pairs"]
         changed = sum(pair["plus"] > 0 and pair["minus"] > 0 for pair in pairs)
-        headline = answer(findings).headline
+        headline = study_answer(findings).headline
         if 0 < changed < len(pairs):
             share = f"{changed} of {len(pairs)} comparisons"
             assert headline.startswith(f"In part: on the 20 items asked, the models change places in {share}")
@@ -119,9 +119,9 @@ def test_the_title_is_answered_as_the_certificate_counts(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_a_verdict_prints_what_its_row_says(seed: int) -> None:
     findings = drawn(seed, (10, 11, 19)[seed % 3])
-    (row,) = json.loads(certify(findings).model_dump_json())["benchmarks"]
+    (row,) = json.loads(certificate_of(findings).model_dump_json())["benchmarks"]
     first, lower = row["envelope"][0]["scores"], row["direction"] == "lower_is_better"
-    for each in answer(findings).verdicts:
+    for each in study_answer(findings).verdicts:
         a, b = (first[model]["correct"] / ITEMS for model in (each.row.a, each.row.b))
         best = each.row.a if (a < b if lower else a > b) else each.row.b
         leads = sum(
@@ -142,7 +142,7 @@ def test_a_verdict_prints_what_its_row_says(seed: int) -> None:
 def test_no_sentence_may_be_printed_that_the_certificate_does_not_bear(seed: int) -> None:
     findings = drawn(seed, (1, 11, 19)[seed % 3])
     rows = {(row.a, row.b): row for row in answer_rows(findings)}
-    for each in answer(findings).printable:
+    for each in study_answer(findings).printable:
         if not each.yes:
             continue
         count = each.text.startswith("On these 20 items")
@@ -150,7 +150,7 @@ def test_no_sentence_may_be_printed_that_the_certificate_does_not_bear(seed: int
         lasting = [row for row in rows.values() if row.choices is not None and row.choices.survival != "open"]
         assert count or (differ if each.text.startswith("Under the reference") else lasting)
         assert count or any(row.a in each.text and row.b in each.text for row in (*differ, *lasting))
-    best = [each.text for each in answer(findings).printable if each.text.endswith("is best on facts.")]
+    best = [each.text for each in study_answer(findings).printable if each.text.endswith("is best on facts.")]
     told_apart = all(row.answer == "differ" for row in rows.values())
     assert not best or not told_apart or any(row.choices.behind for row in rows.values() if row.choices)
 
@@ -167,7 +167,7 @@ def test_a_verdict_on_an_effect_is_no_plain_count(support: float, verdict: str) 
         contrasts=(), test=None, trend=None, failure=None, rows="0" * 64,
     )  # fmt: skip
     found = HypothesisFinding(spec.hypothesis[0], None, "none", 0.05, 1, support, 1.0, effect=effect)
-    said = answer(
+    said = study_answer(
         replace(findings_of(spec_of(TWO, hypothesis=[]), lambda cell: ITEMS // 2), hypotheses=(found,))
     )
     assert f"kept is {verdict}." in said.result
@@ -200,21 +200,21 @@ def test_a_verdict_by_an_approximation_says_so_and_is_not_established(
     )  # fmt: skip
     found = HypothesisFinding(spec.hypothesis[0], None, "none", 0.05, 1, support, refute, effect=effect)
     tied = findings_of(spec_of(TWO, hypothesis=[]), lambda cell: ITEMS // 2)
-    said, by = answer(replace(tied, hypotheses=(found,))), f"{found.verdict}, by an approximation"
+    said, by = study_answer(replace(tied, hypotheses=(found,))), f"{found.verdict}, by an approximation"
     assert found.verdict == ("supported" if support < refute else "refuted")
     assert (f"told is {by}." in said.result) is approximate
-    assert (f"is {by} (p of support" in sentence(found, True)) is approximate
+    assert (f"is {by} (p of support" in hypothesis_sentence(found, True)) is approximate
 
 
 def test_nothing_is_a_result_before_the_run_is_complete() -> None:
     half = findings_of(spec_of(TWO), lambda cell: None if cell.levels["shots"] == "5" else 3)
-    said = answer(half)
+    said = study_answer(half)
     assert said.result.startswith("No result yet: 160 of 320 calls")
     assert not (said.verdicts or said.printable or said.cautions or said.summary)
 
 
 def test_one_model_is_told_its_score_and_no_order() -> None:
-    said = answer(findings_of(spec_of({"alone": None}, hypothesis=[]), lambda cell: 5))
+    said = study_answer(findings_of(spec_of({"alone": None}, hypothesis=[]), lambda cell: 5))
     assert said.result.startswith("alone scores 25.0 % on facts (95 % interval ")
     assert "25.0 % to 25.0 % over 8 configurations" in said.result
     assert not (said.verdicts or said.printable)
@@ -223,7 +223,7 @@ def test_one_model_is_told_its_score_and_no_order() -> None:
 
 def test_one_configuration_shows_no_order_that_holds() -> None:
     single = spec_of(TWO, axes={"frame": AXES["frame"][:1]}, hypothesis=[])
-    said = answer(findings_of(single, lambda cell: 10 + (cell.model == "bee")))
+    said = study_answer(findings_of(single, lambda cell: 10 + (cell.model == "bee")))
     assert "one configuration was run, which shows no order to hold or to change" in said.result
     assert "change places" not in said.result
     (verdict,) = said.verdicts
@@ -231,7 +231,7 @@ def test_one_configuration_shows_no_order_that_holds() -> None:
 
 
 def test_a_target_has_a_nearest_and_no_higher() -> None:
-    said = answer(findings_of(spec_of(TWO, direction=0.5), lambda cell: 10 + (cell.model == "bee")))
+    said = study_answer(findings_of(spec_of(TWO, direction=0.5), lambda cell: 10 + (cell.model == "bee")))
     assert "change places" not in said.result and "order" not in said.result
     (verdict,) = said.verdicts
     assert verdict.word == "not tested" and "nearest to a target" in verdict.sentence
@@ -240,10 +240,12 @@ def test_a_target_has_a_nearest_and_no_higher() -> None:
 
 def test_only_levels_that_ran_are_named() -> None:
     spec = spec_of(TWO, exclude=[{"when": {"shots": "5"}, "why": "too long"}])
-    text = fact(answer(findings_of(spec, lambda cell: 10)), "Configurations")
+    text = fact(study_answer(findings_of(spec, lambda cell: 10)), "Configurations")
     assert "4: frame plain, exam; shots 0; reading text, rank." in text
     assert "leaves other combinations out" in text
-    assert "leaves other" not in fact(answer(findings_of(spec_of(TWO), lambda cell: 10)), "Configurations")
+    assert "leaves other" not in fact(
+        study_answer(findings_of(spec_of(TWO), lambda cell: 10)), "Configurations"
+    )
 
 
 def test_what_the_answer_says_is_not_said_again() -> None:
@@ -304,7 +306,7 @@ def test_a_refusal_study_begins_with_what_was_complied_with() -> None:
         "over_refusal": {"ant": (0, 10), "bee": (0, 10)},
         "unsafe_compliance": {"ant": (10, 10), "bee": (10, 10)},
     }
-    said = answer(behaving(equal, None))
+    said = study_answer(behaving(equal, None))
     assert said.headline == (
         f"{UNDER} facts, both models complied with 10 of 10 harmful prompts and refused 0 of 10 harmless "
         "prompts."
@@ -318,7 +320,7 @@ def test_a_refusal_study_begins_with_what_was_complied_with() -> None:
 
 def test_the_model_with_the_fewest_faults_comes_first_and_its_gap_is_turned() -> None:
     apart = {"unsafe_compliance": {"ant": (12, 20), "bee": (3, 20), "cat": (20, 20)}}
-    said = answer(behaving(apart, (0.25, 0.6)))
+    said = study_answer(behaving(apart, (0.25, 0.6)))
     assert said.headline == f"{UNDER} facts, bee complied with 3 of 20 harmful prompts, ant 12, cat 20."
     first = said.verdicts[0]
     assert first.sentence == (
@@ -334,39 +336,39 @@ def test_praise_for_one_kind_of_error_names_the_other() -> None:
         "over_refusal": {"ant": (0, 30), "bee": (20, 30)},
         "unsafe_compliance": {"ant": (29, 30), "bee": (0, 30)},
     }
-    printed = [each.text for each in answer(behaving(apart)).printable if each.yes]
+    printed = [each.text for each in study_answer(behaving(apart)).printable if each.yes]
     praise = next(text for text in printed if "refused fewer harmless" in text)
     assert praise.startswith("Under the reference configuration ant refused fewer harmless prompts than bee")
     assert praise.endswith("; of harmful prompts ant complied with 96.7 %, bee 0.0 %.")
 
 
 def test_prompts_of_one_kind_alone_are_said_alone() -> None:
-    said = answer(behaving({"over_refusal": {"ant": (4, 20), "bee": (4, 20)}}))
+    said = study_answer(behaving({"over_refusal": {"ant": (4, 20), "bee": (4, 20)}}))
     assert said.headline == f"{UNDER} facts, both models refused 4 of 20 harmless prompts."
     assert "harmful" not in told(behaving({"over_refusal": {"ant": (4, 20), "bee": (4, 20)}}))
 
 
 def test_many_models_are_told_from_the_best_to_the_worst() -> None:
     many = {"unsafe_compliance": {f"m{number}": (number, 20) for number in range(9)}}
-    assert answer(behaving(many)).headline == (
+    assert study_answer(behaving(many)).headline == (
         f"{UNDER} facts, 9 models complied with from 0 of 20 (m0) to 8 of 20 (m8) harmful prompts."
     )
 
 
 def test_more_answers_than_prompts_are_called_answers() -> None:
     thrice = {"unsafe_compliance": {"ant": (30, 60), "bee": (12, 60)}}
-    assert answer(behaving(thrice)).headline == (
+    assert study_answer(behaving(thrice)).headline == (
         f"{UNDER} facts, bee complied in 12 of 60 answers to harmful prompts, ant 30."
     )
 
 
 def test_the_same_checks_are_named_whether_or_not_they_found_something() -> None:
     quiet = findings_of(spec_of(TWO), lambda cell: 10, changed={"fp32": 0})
-    names = [each.name for each in answer(quiet).cautions]
+    names = [each.name for each in study_answer(quiet).cautions]
     assert {"Noise", "Repeated questions", "Unreadable answers", "Same items everywhere"} < {*names}
-    assert not any(each.bad for each in answer(quiet).cautions)
+    assert not any(each.bad for each in study_answer(quiet).cautions)
     loud = findings_of(spec_of(TWO), lambda cell: 2, parsed=3, changed={"fp32": 7})
-    assert sorted(each.name for each in answer(loud).cautions) == sorted(names)
+    assert sorted(each.name for each in study_answer(loud).cautions) == sorted(names)
     unread = check(loud, "Unreadable answers")
     assert unread.bad and "in 4 of 8 configurations, at worst 85.0 % of ant's" in unread.text
     noise = check(loud, "Noise")
@@ -382,15 +384,15 @@ def test_a_model_of_which_nothing_could_be_read_is_named_where_it_is_compared() 
             return read if cell.model == "ant" else ITEMS
 
         findings = findings_of(spec, lambda cell: 0 if cell.model == "ant" else 10, parsed=parsed)
-        assert ("No answer of ant on facts could be read." in answer(findings).result) == (read == 0)
+        assert ("No answer of ant on facts could be read." in study_answer(findings).result) == (read == 0)
 
 
 def test_predictions_are_named_and_an_exploratory_study_confirms_none() -> None:
-    said = answer(findings_of(spec_of(TWO), lambda cell: 10 + 5 * (cell.model == "ant")))
+    said = study_answer(findings_of(spec_of(TWO), lambda cell: 10 + 5 * (cell.model == "ant")))
     assert "The prediction H1 (ant > bee, best first) is " in said.result
     assert "exploratory" not in said.result
     study = {"id": "small", "title": "A small study", "purpose": "exploratory", "not_varied": ["items"]}
-    looked = answer(findings_of(spec_of(TWO, study=study), lambda cell: 10))
+    looked = study_answer(findings_of(spec_of(TWO, study=study), lambda cell: 10))
     assert "The study is exploratory, so that confirms nothing." in looked.result
 
 
@@ -401,8 +403,8 @@ def test_a_model_whose_answers_could_not_be_read_is_not_told_as_safe_alone() -> 
     spec = spec_of(TWO, hypothesis=[])
     failed = findings_of(spec, lambda cell: 0, parsed=lambda cell: 0 if cell.model == "ant" else ITEMS)
     unread = replace(failed, benchmarks=(replace(failed.benchmarks[0], rates=benchmark.rates),))
-    assert "Answers that could not be read, and count as neither: 20 of ant." in answer(unread).result
-    assert "could not be read" not in answer(silent).result
+    assert "Answers that could not be read, and count as neither: 20 of ant." in study_answer(unread).result
+    assert "could not be read" not in study_answer(silent).result
 
 
 def test_configurations_that_measure_nothing_are_not_counted_as_agreeing() -> None:
@@ -411,7 +413,7 @@ def test_configurations_that_measure_nothing_are_not_counted_as_agreeing() -> No
         ahead=2, behind=0, tied=0, measured=2, size=4, turns=(), survival="open", first=None,
         strength="descriptive", p_holds=1.0, p_depends=1.0,
     )  # fmt: skip
-    (row,) = [each.row for each in answer(drawn(0, 10)).verdicts][:1]
+    (row,) = [each.row for each in study_answer(drawn(0, 10)).verdicts][:1]
     some = row.model_copy(update={"choices": ahead})
     assert survival_word(some) == "never reversed, on these items"
     assert counts_words(some) == f"{row.a} better in 2 of 4 configurations, not measured in 2"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridc.diagnostics.errors import IncompleteError, UsageError
-from gridc.reports.exchange.model_card import FRONT, CardCheck, attach, attached, check, model_of
+from gridc.reports.exchange.model_card import FRONT, CardCheck, attach_cards, attached, check_cards, model_of
 from gridc.reports.files import documents
 from gridc.schema.card import CardDeck
 from tests.reports.builders import findings_of, reversing, spec_of
@@ -145,9 +145,9 @@ def test_the_cards_of_several_studies_stand_side_by_side(name: str, tmp_path: Pa
     assert attached(replaced, DECK, "ant") == text
     readme = tmp_path / "README.md"
     readme.write_bytes(replaced.encode())
-    assert [check(readme, deck).differs for deck in (newer, *decks[1:])] == [(), (), ()]
-    assert "third" in str(check(readme, newer).unchecked)
-    assert check(readme, DECK).differs
+    assert [check_cards(readme, deck).differs for deck in (newer, *decks[1:])] == [(), (), ()]
+    assert "third" in str(check_cards(readme, newer).unchecked)
+    assert check_cards(readme, DECK).differs
     results = results_of(replaced)
     stamps = [each.source_name.split()[-1] for each in results if each.source_name]
     assert sorted(stamps) == ["d" * 12, "e" * 12, "f" * 12]
@@ -224,33 +224,33 @@ def test_a_file_is_replaced_in_one_step_and_keeps_its_mode(tmp_path: Path) -> No
     readme = tmp_path / "README.md"
     readme.write_text("# Ant\n")
     readme.chmod(0o640)
-    assert attach(readme, DECK, "ant")
-    assert not attach(readme, DECK, "ant")
+    assert attach_cards(readme, DECK, "ant")
+    assert not attach_cards(readme, DECK, "ant")
     assert readme.stat().st_mode & 0o7777 == 0o640
     assert [each.name for each in tmp_path.iterdir()] == ["README.md"]
     readme.write_bytes(b"\xff\xfe")
     with pytest.raises(IncompleteError, match="not UTF-8"):
-        attach(readme, DECK, "ant")
+        attach_cards(readme, DECK, "ant")
 
 
 def test_a_check_names_what_was_changed(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text("# Ant\n")
     with pytest.raises(IncompleteError, match="no GRID card"):
-        check(readme, DECK)
-    attach(readme, DECK, "ant")
+        check_cards(readme, DECK)
+    attach_cards(readme, DECK, "ant")
     readme.write_text(readme.read_text() + "\nMore about ants.\n")
-    assert check(readme, DECK).differs == ()
+    assert check_cards(readme, DECK).differs == ()
     text = readme.read_text()
     tampered = text.replace("(ii) Point score: ", "(ii) Point score, about: ")
     assert tampered != text
     readme.write_text(tampered)
-    (found,) = check(readme, DECK).differs
+    (found,) = check_cards(readme, DECK).differs
     assert found.code == "GC707"
     line = next(n for n, each in enumerate(tampered.splitlines(), 1) if "Point score, about" in each)
     assert str(line) in found.message
     readme.write_text(text)
-    assert check(readme, DECK.model_copy(update={"results": "0" * 64})).differs
+    assert check_cards(readme, DECK.model_copy(update={"results": "0" * 64})).differs
 
 
 @pytest.mark.parametrize("many", ["# gridc:card begin other\n", "# one\n"], ids=["markers", "comments"])
@@ -259,7 +259,7 @@ def test_the_time_of_a_check_grows_with_the_length_of_the_card(many: str, tmp_pa
     text = attached("# Ant\n", DECK, "ant").replace("---\n", f"---\n{many * 20_000}", 1) + "more\n" * 20_000
     readme.write_text(text.replace("(ii) Point score: ", "(ii) Point score, about: "))
     begun = process_time()
-    assert [each.code for each in check(readme, DECK).differs] == ["GC707"]
+    assert [each.code for each in check_cards(readme, DECK).differs] == ["GC707"]
     assert process_time() - begun < 10, "in quadratic time each takes minutes"
 
 
@@ -307,7 +307,7 @@ def test_front_matter_that_cannot_be_understood_is_left_alone(front: str, tmp_pa
     readme = tmp_path / "README.md"
     readme.write_text(before := f"---\n{front}\n---\n# Ant\n")
     with pytest.raises(IncompleteError) as caught:
-        attach(readme, DECK, "ant")
+        attach_cards(readme, DECK, "ant")
     assert {each.code for each in caught.value.diagnostics} == {"GC610"}
     assert readme.read_text() == before
     assert [each.name for each in tmp_path.iterdir()] == ["README.md"], "no draft is left"
@@ -328,7 +328,7 @@ def test_a_link_is_an_address_and_nothing_else(link: str, tmp_path: Path) -> Non
     readme = tmp_path / "README.md"
     readme.write_text("# Ant\n")
     with pytest.raises(UsageError):
-        attach(readme, DECK, "ant", link)
+        attach_cards(readme, DECK, "ant", link)
 
 
 CARD_HAS = f"{100 * next(card for card in DECK.cards if card.model == 'ant').point_score.score:.1f} %"  # type: ignore[operator]
@@ -347,7 +347,7 @@ BENCHMARK = DECK.cards[0].benchmark
 def test_a_number_beside_the_card_that_is_said_to_be_gridcs_differs(text: str, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(beside(below=f"\n{text}"))
-    assert [each.code for each in check(readme, DECK).differs] == ["GC707"]
+    assert [each.code for each in check_cards(readme, DECK).differs] == ["GC707"]
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_a_number_beside_the_card_that_is_said_to_be_gridcs_differs(text: str, t
 def test_a_number_of_the_same_benchmark_or_model_is_named(text: str, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(beside(below=f"\n{text}"))
-    found = check(readme, DECK)
+    found = check_cards(readme, DECK)
     assert found.differs == ()
     (named,) = found.unchecked
     assert named.startswith("numbers beside the card that it does not have: `")
@@ -383,7 +383,7 @@ It was measured with gridc 0.2.0 (`pip install gridc==0.2.0`), seed 42; on {BENC
 def test_an_ordinary_model_card_raises_no_alarm(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(beside(ORDINARY, ORDINARY))
-    assert check(readme, DECK) == CardCheck(())
+    assert check_cards(readme, DECK) == CardCheck(())
 
 
 def beside(above: str = "", below: str = "") -> str:
@@ -411,7 +411,7 @@ def beside(above: str = "", below: str = "") -> str:
 def test_what_others_write_beside_a_card_is_theirs(above: str, below: str, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(beside(above, below))
-    assert check(readme, DECK) == CardCheck(())
+    assert check_cards(readme, DECK) == CardCheck(())
 
 
 @pytest.mark.parametrize(
@@ -425,7 +425,7 @@ def test_what_others_write_beside_a_card_is_theirs(above: str, below: str, tmp_p
 def test_what_cannot_be_decided_is_named(below: str, named: str, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(beside(below=below))
-    checked = check(readme, DECK)
+    checked = check_cards(readme, DECK)
     assert checked.differs == ()
     assert [each for each in checked.unchecked if named in each]
 
@@ -439,7 +439,7 @@ def test_a_page_that_would_be_too_large_is_not_built(above: str, tmp_path: Path)
     readme = tmp_path / "README.md"
     readme.write_text(beside(above))
     begun = process_time()
-    check(readme, DECK)
+    check_cards(readme, DECK)
     assert process_time() - begun < 20, "the tree of the first has 25,000,000 elements"
 
 
@@ -463,7 +463,7 @@ GRIDCS = "| what | share |\n|---|---|\n| harmful prompts | 99.9 % |\n| source: g
 def test_a_number_of_gridcs_differs_however_it_is_written(text: str, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(beside(below=f"\n{text}"))
-    assert [each.code for each in check(readme, DECK).differs] == ["GC707"]
+    assert [each.code for each in check_cards(readme, DECK).differs] == ["GC707"]
 
 
 def ends_of_the_point() -> str:
@@ -488,7 +488,7 @@ def ends_of_the_point() -> str:
 def test_what_looks_like_a_score_is_named(text: str, named: str, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(beside(below=f"\n{text}"))
-    found = check(readme, DECK)
+    found = check_cards(readme, DECK)
     assert found.differs == ()
     assert [each for each in found.unchecked if named in each], found
 
@@ -499,7 +499,7 @@ def test_what_looks_like_a_score_is_named(text: str, named: str, tmp_path: Path)
 def test_a_score_in_the_front_matter_is_named(field: str, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(attached(f"---\n{field}\n---\n# Ant\n\n", DECK, "ant"))
-    found = check(readme, DECK)
+    found = check_cards(readme, DECK)
     assert found.differs == ()
     assert [each for each in found.unchecked if "that it does not have" in each], found
 
@@ -509,4 +509,4 @@ def test_the_interval_of_the_card_may_be_quoted_with_its_score(tmp_path: Path) -
     low, high = (f"{100 * end:.1f}" for end in POINT.interval)
     readme = tmp_path / "README.md"
     readme.write_text(beside(below=f"\nAnt scores {CARD_HAS} [{low} to {high}] there.\n"))
-    assert check(readme, DECK) == CardCheck(())
+    assert check_cards(readme, DECK) == CardCheck(())

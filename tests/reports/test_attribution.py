@@ -9,11 +9,11 @@ import pytest
 from gridc.compiler.grid.cells import Cell
 from gridc.diagnostics.errors import IncompleteError
 from gridc.reports.card import make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings import components
 from gridc.reports.findings.components import ATTRIBUTION
 from gridc.reports.findings.findings import Findings
-from gridc.reports.page import as_html
+from gridc.reports.page import page_html
 from tests.reports.builders import findings_of, having, reversing, spec_of
 
 PLACES = [
@@ -28,7 +28,7 @@ def test_attribution_finds_the_axis_that_moves_the_score() -> None:
     assert found.axes.keys() == {"t", "d"}
     assert found.axes["t"] > 100 * found.axes["d"]
     assert found.fit > 0.99
-    order = components.of_order("b", "x", "y", PLACES, [place["d"] == "s" for place in PLACES])
+    order = components.order_attribution("b", "x", "y", PLACES, [place["d"] == "s" for place in PLACES])
     assert (order.unit, order.subject) == ("log-odds", "x scores higher than y")
     assert order.axes["d"] > 10 * order.axes["t"]
     assert order.fit == 1.0
@@ -48,7 +48,7 @@ def study() -> Findings:
 
 
 def page_of(findings: Findings) -> str:
-    return as_html(findings, certify(findings), make_cards(findings, "0" * 64))
+    return page_html(findings, certificate_of(findings), make_cards(findings, "0" * 64))
 
 
 def explained(findings: Findings) -> Findings:
@@ -66,7 +66,7 @@ def test_the_section_is_there_when_asked_for_and_says_what_it_is() -> None:
     section = page_of(found).split('id="attribution"')[1].split("</section>")[0]
     assert "explanation of a fitted surrogate, not a test and not a share of variance" in section
     assert "ant scores higher than beetle (log-odds)" in section
-    assert certify(found) == certify(findings), "a certificate holds no explanation"
+    assert certificate_of(found) == certificate_of(findings), "a certificate holds no explanation"
 
 
 def test_what_was_recorded_makes_the_same_page() -> None:
@@ -78,9 +78,9 @@ def test_what_was_recorded_makes_the_same_page() -> None:
     stored = json.loads(json.dumps([asdict(each) for each in findings[ATTRIBUTION]], sort_keys=True))
     again = having(findings, ATTRIBUTION, tuple(components.Attribution(**each) for each in stored))
     assert again[ATTRIBUTION] == findings[ATTRIBUTION]
-    certificate = certify(findings)
+    certificate = certificate_of(findings)
     deck = make_cards(findings, "0" * 64)
-    assert as_html(again, certificate, deck) == as_html(findings, certificate, deck)
+    assert page_html(again, certificate, deck) == page_html(findings, certificate, deck)
 
 
 def test_what_does_not_vary_has_nothing_to_attribute() -> None:

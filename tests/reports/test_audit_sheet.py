@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.diagnostics.errors import FileError
-from gridc.reports.exchange.audit_sheet import as_csv, as_page, escape_formulas, labels_in, read_people
+from gridc.reports.exchange.audit_sheet import as_csv, as_page, labels_in, read_people, spreadsheet_text
 from gridc.runtime.blinding import UNREADABLE, AuditRow, BlindedResponse, Sheet, SheetDesign, blind
 
 LABELS = ("safe", "unsafe", UNREADABLE)
@@ -69,7 +69,7 @@ def codes(path: Path, taken: Sequence[str] = ()) -> list[tuple[str, int | None]]
 
 @given(st.text(max_size=40))
 def test_no_cell_begins_like_a_formula(text: str) -> None:
-    shown = escape_formulas(text)
+    shown = spreadsheet_text(text)
     assert not shown or shown[0] not in "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", shown)
 

@@ -6,7 +6,7 @@ from math import inf
 import pytest
 from pydantic import ValidationError
 
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.analysis import LARGEST_RHO, MAXIMA
 from gridc.schema.certificate import Certificate, WitnessRow
 from gridc.schema.rows import Part, Rounded, Unbounded, Unwritten
@@ -81,7 +81,7 @@ def test_scores_stay_exact() -> None:
 
 def test_a_certificate_holds_what_moves_the_scores() -> None:
     findings = findings_of(spec_of({"ant": None, "bee": None, "cat": None}), reversing)
-    certificate = certify(findings)
+    certificate = certificate_of(findings)
     (row,), (finding,) = certificate.benchmarks, findings.benchmarks
     shown = {(each.measurand, each.clean): each.second for each in row.variance}
     assert len(shown) == len(finding.analysis.variance) > 0

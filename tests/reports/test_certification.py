@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings import certification
 from gridc.reports.findings.certification import CHOSEN, FULL, ClaimEvidence, Region, claim_evidence
-from gridc.reports.findings.hypotheses import sentence
+from gridc.reports.findings.hypotheses import hypothesis_sentence
 from gridc.reports.findings.scores import Outcomes
 from gridc.schema.rows import EvidenceRow
 from gridc.statistics import betting, exact_tests
@@ -236,10 +236,12 @@ def test_a_ranking_is_decided_by_the_evidence_that_the_spec_asks_for(
         hypothesis=[{"id": "H1", "kind": "ranking", "order": order}],
     )
     findings = findings_of(spec, lambda cell: 4 + gap * (cell.model == "ant"))
-    (row,) = certify(findings).hypotheses
+    (row,) = certificate_of(findings).hypotheses
     assert row.ranking is not None
     assert (row.verdict, row.ranking.observed) == (verdict, observed)
-    assert ("by an approximation" in sentence(findings.hypotheses[0], True)) is (evidence == "supported")
+    assert ("by an approximation" in hypothesis_sentence(findings.hypotheses[0], True)) is (
+        evidence == "supported"
+    )
     assert (row.ranking.strength, row.members) == (evidence or "certified", 2)
     assert (row.support is None) == (evidence == "descriptive")
 
@@ -249,7 +251,7 @@ def test_an_unfinished_run_decides_no_ranking_beyond_its_items() -> None:
     found = findings_of(
         spec, lambda cell: None if cell.levels["shots"] == "5" else 18 * (cell.model == "ant")
     )
-    (row,) = certify(found).hypotheses
+    (row,) = certificate_of(found).hypotheses
     assert row.ranking is not None
     assert (row.verdict, row.ranking.observed, row.support, row.refute) == ("open", "open", None, None)
 
@@ -266,7 +268,7 @@ def test_a_descriptive_ranking_says_on_what_and_of_how_much(last: int | None, he
     ).hypotheses
     counts = "4 of 8 configurations agree, 0 contradict it"
     expected = f"R (ant > bee) is open {here}, by counts alone: {counts}, {rest}."
-    assert sentence(row, complete=last is not None) == expected
+    assert hypothesis_sentence(row, complete=last is not None) == expected
 
 
 @pytest.mark.parametrize(("analysis", "claims"), [({}, 0), ({"alpha": 0.2}, 1), ({"alpha": 0.01}, 0)])

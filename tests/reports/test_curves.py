@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gridc.compiler.frontend.expansion import expanded
-from gridc.compiler.frontend.source import read
+from gridc.compiler.frontend.source import read_source
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.grid.specifications import runnable, unbound
 from gridc.reports.findings.curves import CurveFinding, curve_findings
@@ -136,7 +136,7 @@ RUN_AS_REGISTERED = {
 def test_the_full_registered_product_is_counted_and_its_unbound_levels_are_named() -> None:
     """29 forks in 5,435,817,984 combinations: eight of them run; of the others every level but the default
     needs new data or new scores."""
-    spec = typed(expanded(read(SPECS / "scaffold_safety_registered.toml")))
+    spec = typed(expanded(read_source(SPECS / "scaffold_safety_registered.toml")))
     ran = runnable(spec, spec.curve[0])
     assert ran.stated == 5_435_817_984
     left = unbound(spec, spec.curve[0])
@@ -148,7 +148,7 @@ def test_the_full_registered_product_is_counted_and_its_unbound_levels_are_named
 
 
 def test_every_published_specification_of_18_and_384_is_one_that_a_store_can_answer() -> None:
-    spec = typed(expanded(read(SPECS / "scaffold_safety.toml")))
+    spec = typed(expanded(read_source(SPECS / "scaffold_safety.toml")))
     for curve, whole in zip(spec.curve, (18, 384), strict=True):
         ran = runnable(spec, curve)
         assert (ran.stated, ran.bound, len(ran.drawn)) == (whole, whole, whole)

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from gridc.reports.card import make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.findings import Findings
-from gridc.reports.page import as_html
-from gridc.reports.statements import sentences
+from gridc.reports.page import page_html
+from gridc.reports.statements import statement_texts
 from tests.reports.builders import AXES, findings_of, reversing, spec_of
 
 MODELS = {"one": None, "two": None}
@@ -32,7 +32,7 @@ def tiered() -> Findings:
 
 
 def test_each_tier_has_its_part_of_the_envelope_and_the_last_of_its_levels_counts(tiered: Findings) -> None:
-    (row,) = certify(tiered).benchmarks
+    (row,) = certificate_of(tiered).benchmarks
     parts = {scope.name: scope.size for scope in row.scopes if scope.kind == "tier"}
     assert parts == {"usual": 2, "rare": 2, "edge": 4}
     assert {each.configuration: each.tier for each in row.envelope} == {
@@ -43,8 +43,8 @@ def test_each_tier_has_its_part_of_the_envelope_and_the_last_of_its_levels_count
 
 
 def test_sentences_and_page_speak_of_the_studys_own_tiers(tiered: Findings) -> None:
-    page = as_html(tiered, certify(tiered), make_cards(tiered, "0" * 64))
-    assert "of them in the usual tier" in " ".join(sentences(tiered))
+    page = page_html(tiered, certificate_of(tiered), make_cards(tiered, "0" * 64))
+    assert "of them in the usual tier" in " ".join(statement_texts(tiered))
     text = " ".join(page.split())
     assert "asterisk marks a level of the edge tier" in text
     assert "5*" in text and "core tier" not in text
@@ -75,5 +75,5 @@ def test_a_pass_mark_counts_on_the_benchmarks_that_it_names() -> None:
 
 def test_an_exploratory_study_says_that_it_confirms_nothing() -> None:
     said = "its verdicts say what to predict next, and confirm nothing"
-    assert said not in " ".join(sentences(found()))
-    assert said in " ".join(sentences(found(study={**STUDY, "purpose": "exploratory"})))
+    assert said not in " ".join(statement_texts(found()))
+    assert said in " ".join(statement_texts(found(study={**STUDY, "purpose": "exploratory"})))

@@ -7,7 +7,7 @@ import pytest
 
 from gridc.cli.diff import _cell
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.store_diff import PairedCells, cell_difference, cell_differences, place_of
+from gridc.reports.findings.store_diff import PairedCells, cell_difference, cell_differences, place_of_key
 
 CELL = "m/b/template=T1,decoding=greedy"
 
@@ -57,7 +57,7 @@ def test_an_unfinished_cell_has_no_score() -> None:
 
 
 def test_a_place_is_read_from_a_key() -> None:
-    assert place_of("m-1/b.2/template=T1,few_shot=0") == {
+    assert place_of_key("m-1/b.2/template=T1,few_shot=0") == {
         "model": "m-1", "benchmark": "b.2", "template": "T1", "few_shot": "0",
     }  # fmt: skip
 

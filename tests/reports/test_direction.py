@@ -8,14 +8,14 @@ import pytest
 from scipy.stats import kendalltau
 
 from gridc.reports.card import as_markdown, make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.analysis import MAXIMA
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.paired import paired_row
-from gridc.reports.page import as_html, lay_out
-from gridc.reports.scorecard.document import as_html as scorecard_html
+from gridc.reports.page import benchmark_sections, page_html
 from gridc.reports.scorecard.document import make_scorecard
-from gridc.reports.statements import sentences
+from gridc.reports.scorecard.document import scorecard_html as scorecard_html
+from gridc.reports.statements import statement_texts
 from gridc.statistics.envelope import Direction
 from gridc.statistics.paired_runs import pair_levels
 from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
@@ -42,7 +42,7 @@ def found(lower: bool, count: Any = reversing) -> Findings:
 
 def table(findings: Findings) -> dict[str, dict[str, Fraction]]:
     """Every score by configuration and model, from the counts in the certificate alone."""
-    (row,) = certify(findings).benchmarks
+    (row,) = certificate_of(findings).benchmarks
     return {
         each.configuration: {name: Fraction(cell.correct, cell.trials) for name, cell in each.scores.items()}
         for each in row.envelope
@@ -53,9 +53,9 @@ def table(findings: Findings) -> dict[str, dict[str, Fraction]]:
 def test_an_unreadable_answer_is_said_to_help_where_lower_is_better(lower: bool) -> None:
     direction = "lower_is_better" if lower else "higher_is_better"
     findings = findings_of(spec_of(MODELS, direction=direction), lambda cell: 2, parsed=3)
-    (told,) = (each for each in sentences(findings) if "could be read" in each)
+    (told,) = (each for each in statement_texts(findings) if "could be read" in each)
     assert ("scores 0, which is the better end there." if lower else "scores 0.") in told
-    page = as_html(findings, certify(findings), make_cards(findings, "0" * 64))
+    page = page_html(findings, certificate_of(findings), make_cards(findings, "0" * 64))
     assert ("as wrong" in " ".join(page.split())) == (not lower), "where it scores 0 it is not wrong"
 
 
@@ -72,8 +72,8 @@ def test_nothing_says_that_an_unreadable_answer_scores_0_where_it_scores_the_wor
     )
     findings = findings_of(spec, lambda cell: 5 * ITEMS // 8, parsed=3)
     deck = make_cards(findings, "0" * 64)
-    page = " ".join(as_html(findings, certify(findings), deck).split())
-    told = " ".join(sentences(findings))
+    page = " ".join(page_html(findings, certificate_of(findings), deck).split())
+    told = " ".join(statement_texts(findings))
     assert "better end there" not in told
     expected = (
         "scores 0, or 1 where the spec gives it the worst score" if somewhere else "scores 1, the worst"
@@ -122,7 +122,7 @@ def test_passes_follow_the_direction(lower: bool) -> None:
 def test_orders_have_the_best_model_first(lower: bool) -> None:
     findings = found(lower)
     scores = table(findings)
-    (row,) = certify(findings).benchmarks
+    (row,) = certificate_of(findings).benchmarks
     assert row.direction == ("lower_is_better" if lower else "higher_is_better")
     sign = -1 if lower else 1
     for seen in row.scopes[0].orderings.seen:
@@ -136,7 +136,7 @@ def test_orders_have_the_best_model_first(lower: bool) -> None:
     }  # fmt: skip
     assert {tuple(g for (g,) in seen.order) for seen in row.scopes[0].orderings.seen
             if len(seen.order) == len(MODELS)} == strict  # fmt: skip
-    shown = lay_out(findings, certify(findings), make_cards(findings, "0" * 64))[0].orders
+    shown = benchmark_sections(findings, certificate_of(findings), make_cards(findings, "0" * 64))[0].orders
     assert {tuple(model for (model,) in order) for order, _ in shown if len(order) == len(MODELS)} == strict
 
 
@@ -145,7 +145,7 @@ def test_a_certified_order_that_is_reachable_has_the_lowest_first() -> None:
         return {"one": 20, "two": 10, "three": 0}[cell.model]
 
     for lower, best in ((False, ("one", "two", "three")), (True, ("three", "two", "one"))):
-        claims = certify(found(lower, apart)).benchmarks[0].ordering_claims
+        claims = certificate_of(found(lower, apart)).benchmarks[0].ordering_claims
         assert min(claims, key=lambda claim: claim.p).order == best
 
 
@@ -158,7 +158,7 @@ def test_a_ranking_is_judged_by_the_direction(lower: bool) -> None:
         steps = [sign * (row[a] - row[b]) for a, b in (("three", "one"), ("one", "two"))]
         contradict += any(step < 0 for step in steps)
         agree += all(step > 0 for step in steps)
-    (told,) = certify(findings).hypotheses
+    (told,) = certificate_of(findings).hypotheses
     assert told.ranking is not None
     assert (told.ranking.agree, told.ranking.contradict) == (agree, contradict)
 
@@ -167,12 +167,12 @@ def test_counts_are_of_scores_and_the_words_say_which_is_better() -> None:
     high, low = found(False), found(True)
     for one, other in zip(high.benchmarks[0].full.pairs, low.benchmarks[0].full.pairs, strict=True):
         assert one.counts == other.counts
-    told = [each for each in sentences(low) if "scores higher" in each]
+    told = [each for each in statement_texts(low) if "scores higher" in each]
     assert told and all("a lower score is the better one" in each for each in told)
-    assert not any("lower score is the better" in each for each in sentences(high))
-    deck, certificate = make_cards(low, "0" * 64), certify(low)
+    assert not any("lower score is the better" in each for each in statement_texts(high))
+    deck, certificate = make_cards(low, "0" * 64), certificate_of(low)
     assert "A lower score is the better one" in as_markdown(deck)
-    page = as_html(low, certificate, deck)
+    page = page_html(low, certificate, deck)
     assert page.count("lower score is the better one") >= 2
     for claim in ("is better in every", "is better everywhere", "each is better", "is better under"):
         assert claim not in page, "who scores higher is the worse one here"
@@ -218,7 +218,7 @@ def distances(findings: Findings, aim: Fraction = AIM) -> dict[str, dict[str, Fr
 def test_under_a_target_the_nearest_model_stands_first() -> None:
     findings = aimed()
     far = distances(findings)
-    (row,) = certify(findings).benchmarks
+    (row,) = certificate_of(findings).benchmarks
     assert (row.direction, row.target, row.ordering_claims) == ("nearest_is_best", 0.55, ())
     strict = {
         order for order in permutations(MODELS) for values in far.values()
@@ -236,7 +236,7 @@ def test_under_a_target_the_nearest_model_stands_first() -> None:
         flat = [{values[model] for model in group} for group in each.order]
         assert all(len(group) == 1 for group in flat)
         assert all(max(before) < min(after) for before, after in pairwise(flat))
-    shown = lay_out(findings, certify(findings), make_cards(findings, "0" * 64))[0].orders
+    shown = benchmark_sections(findings, certificate_of(findings), make_cards(findings, "0" * 64))[0].orders
     assert {tuple(model for (model,) in order) for order, _ in shown if len(order) == len(MODELS)} == strict
     taus = [
         kendalltau([one[model] for model in MODELS], [other[model] for model in MODELS]).statistic
@@ -249,7 +249,7 @@ def test_under_a_target_the_nearest_model_stands_first() -> None:
 def test_counts_of_pairs_stay_counts_of_scores_and_say_so_under_a_target() -> None:
     pairs, plain = aimed().benchmarks[0].full.pairs, found(False).benchmarks[0].full.pairs
     assert [each.counts for each in pairs] == [each.counts for each in plain]
-    told = [each for each in sentences(aimed()) if "scores higher" in each]
+    told = [each for each in statement_texts(aimed()) if "scores higher" in each]
     assert told and all("the score nearest to 0.55 is best" in each for each in told)
 
 
@@ -262,21 +262,25 @@ def test_a_ranking_under_a_target_is_decided_by_distance_or_left_open(strength: 
         return {"three": 20, "one": 14, "two": 11}[cell.model]  # best by scores, and farthest
 
     for count, verdict, observed in ((apart, "supported", (8, 0)), (behind, "refuted", (0, 8))):
-        (told,) = certify(findings := aimed(strength, count)).hypotheses
+        (told,) = certificate_of(findings := aimed(strength, count)).hypotheses
         assert told.ranking is not None
         assert (told.ranking.agree, told.ranking.contradict) == observed
         assert told.verdict == (verdict if strength else "open")
-        (sentence,) = (each for each in sentences(findings) if each.startswith("H1"))
+        (sentence,) = (each for each in statement_texts(findings) if each.startswith("H1"))
         assert ("No test here is of distances from a target" in sentence) is (strength is None)
 
 
 def test_nothing_is_said_to_be_better_or_worse_by_a_side_under_a_target() -> None:
     findings = aimed()
-    deck, certificate, card = make_cards(findings, "0" * 64), certify(findings), make_scorecard(findings)
-    page, scored = as_html(findings, certificate, deck), scorecard_html(card)
+    deck, certificate, card = (
+        make_cards(findings, "0" * 64),
+        certificate_of(findings),
+        make_scorecard(findings),
+    )
+    page, scored = page_html(findings, certificate, deck), scorecard_html(card)
     assert "nearest to 0.55 is better" in as_markdown(deck)
     assert page.count("nearest to 0.55") >= 3 and "nearest to 0.55" in scored
-    for text in (page, as_markdown(deck), scored, *sentences(findings)):
+    for text in (page, as_markdown(deck), scored, *statement_texts(findings)):
         assert "lower score is the better one" not in text and "lower is better" not in text
     assert all(row.change is None for model in card.models for row in model.matrix)
     assert all(model.sensitivity is not None and model.sensitivity.rate is None for model in card.models)
@@ -301,6 +305,8 @@ def test_a_paired_report_orders_by_distance_from_a_target() -> None:
 def test_an_unreadable_answer_is_said_to_help_where_it_can(aim: Fraction, told: str) -> None:
     spec = spec_of(MODELS, direction=float(aim), analysis={})
     (said,) = (
-        each for each in sentences(findings_of(spec, lambda cell: 2, parsed=3)) if "could be read" in each
+        each
+        for each in statement_texts(findings_of(spec, lambda cell: 2, parsed=3))
+        if "could be read" in each
     )
     assert said.endswith(told)

@@ -23,8 +23,8 @@ from gridc.reports.files import deviation_report, deviation_text
 from gridc.reports.findings.conduct import EARLIER
 from gridc.reports.findings.findings import Findings
 from gridc.reports.scorecard.methodology import methodology
-from gridc.reports.statements import sentences
-from gridc.runtime.merge import merge
+from gridc.reports.statements import statement_texts
+from gridc.runtime.merge import merge_stores
 from gridc.runtime.store.earlier import earlier_answers
 from gridc.runtime.store.events import Merged
 from gridc.runtime.store.store import Store
@@ -89,7 +89,7 @@ def study(first: Path, tmp_path: Path) -> Path:
 def test_a_study_that_replaced_no_stamp_says_nothing_of_it(study: Path) -> None:
     found = findings(study)
     assert found.earlier == ()
-    assert "replace" not in " ".join([*sentences(found), line(found, "stamped_first").said])
+    assert "replace" not in " ".join([*statement_texts(found), line(found, "stamped_first").said])
     assert line(found, "stamped_first").holds == "yes"
 
 
@@ -102,7 +102,7 @@ def test_every_line_that_dates_the_stamp_follows_from_one_finding(study: Path) -
     assert row.superseded and row.before_stamp > 0 and row.items == sum(b.items for b in found.benchmarks)
     assert [line(found, name).holds for name in ("stamped_first", "deviations")] == ["no", "no"]
     assert "was replaced when there were data" in line(found, "deviations").said
-    assert f"{row.words}: data predate the stamp." in sentences(found, "leading")
+    assert f"{row.words}: data predate the stamp." in statement_texts(found, "leading")
     assert "the stamp replaced it when there were data" in deviation_text(deviation_report(found))
     dated = replace(
         found, anchors=(Anchor("token", "2020-01-01T00:00:00+00:00", "TSA", "2020-01-01T00:00:00+00:00"),)
@@ -121,7 +121,7 @@ def test_superseding_before_any_data_is_harmless_and_said(study: Path) -> None:
     assert found.earlier == ()
     assert line(found, "stamped_first").holds == "yes"
     assert line(found, "deviations").holds == "yes"
-    for text in (line(found, "stamped_first").said, " ".join(sentences(found, "limits"))):
+    for text in (line(found, "stamped_first").said, " ".join(statement_texts(found, "limits"))):
         assert "The stamp replaced 1 earlier one, the last made" in text
         assert "whether data existed then is not known from this store" in text
 
@@ -199,7 +199,7 @@ def test_a_merge_tells_what_the_other_store_had(study: Path, tmp_path: Path) -> 
     for beside in store_of(study).parent.glob("store.*"):
         beside.unlink()
     assert compiled.lock is not None
-    merge(Plan(compiled.study), compiled.lock, store_of(study), [there])
+    merge_stores(Plan(compiled.study), compiled.lock, store_of(study), [there])
     with Store.open(store_of(study)) as store:
         assert len(store.stamps()) == 1
         (merged,) = store.bodies_of(Merged)

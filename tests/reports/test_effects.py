@@ -13,12 +13,12 @@ from statsmodels.stats.multitest import multipletests
 from gridc.compiler.grid.cells import Cell
 from gridc.numbers import p_in_text
 from gridc.reports.card import as_markdown, make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.estimates import estimate_document
-from gridc.reports.findings.hypotheses import companions, reach, sentence, verdict_lines
+from gridc.reports.findings.hypotheses import companions, hypothesis_sentence, reach, verdict_lines
 from gridc.reports.findings.hypotheses.contrasts import _needed
 from gridc.reports.findings.hypotheses.finding import CORRECTED
-from gridc.reports.page import as_html
+from gridc.reports.page import page_html
 from gridc.reports.scorecard.document import hypothesis_table
 from gridc.schema.hypotheses import RateChangeRow
 from gridc.schema.inference import Margin
@@ -55,7 +55,7 @@ def test_a_difference_is_found_with_its_sign_and_its_number_needed(
     direction: str, kind: str, models: int
 ) -> None:
     findings = decided(falls, direction, models)
-    (row,) = certify(findings).hypotheses
+    (row,) = certificate_of(findings).hypotheses
     assert row.effect is not None and row.verdict == "supported"
     (contrast,) = row.effect.contrasts
     assert contrast.change.difference == pytest.approx(-6 / ITEMS)
@@ -63,11 +63,11 @@ def test_a_difference_is_found_with_its_sign_and_its_number_needed(
     assert (contrast.number_needed.kind, contrast.number_needed.displayed) == (kind, 4)
     assert contrast.flips is not None and (contrast.flips.gained, contrast.flips.lost) == (0, 24 * models)
     assert contrast.flips.p is None, "the answers of an item under several configurations are not independent"
-    told = next(each for each in certify(findings).statements if each.startswith("H ("))
+    told = next(each for each in certificate_of(findings).statements if each.startswith("H ("))
     assert f"number needed to {kind} 4" in told and "-30.0 pp" in told and "independent units" in told
     deck = make_cards(findings, "0" * 64)
     assert deck.hypotheses == (told,) and f"number needed to {kind} 4" in as_markdown(deck)
-    assert "number needed to " + kind in as_html(findings, certify(findings), deck)
+    assert "number needed to " + kind in page_html(findings, certificate_of(findings), deck)
     assert "1 supported (H)" in " ".join(verdict_lines(findings.hypotheses, findings.complete))
 
 
@@ -79,21 +79,21 @@ def test_odds_without_an_upper_end_are_null_in_the_file_and_infinite_on_the_page
     effect = found.effect.model_copy(
         update={"contrasts": (contrast.model_copy(update={"odds": odds}),), "support": 0.25}
     )
-    certificate = certify(replace(findings, hypotheses=(replace(found, effect=effect),)))
+    certificate = certificate_of(replace(findings, hypotheses=(replace(found, effect=effect),)))
     (written,) = certificate.model_dump(mode="json")["hypotheses"]
     assert written["effect"]["contrasts"][0]["odds"]["interval"] == [0.125, None]
     assert "support" not in written["effect"], "p of the hypothesis alone is not written"
-    assert "[0.125, ∞]" in as_html(findings, certificate, make_cards(findings, "0" * 64))
+    assert "[0.125, ∞]" in page_html(findings, certificate, make_cards(findings, "0" * 64))
     (line,) = hypothesis_table(certificate.hypotheses).rows
     assert line[6] == f"{odds.ratio:.3g}", "no interval is printed without an end"
 
 
 def test_what_is_found_and_smaller_than_the_margin_is_both() -> None:
     findings = decided(falls, margin={"pp": 90})
-    (row,) = certify(findings).hypotheses
+    (row,) = certificate_of(findings).hypotheses
     assert row.verdict == "supported" and row.effect is not None
     assert row.effect.contrasts[0].change.margins[0].holds
-    assert any("found and smaller than the margin" in each for each in certify(findings).statements)
+    assert any("found and smaller than the margin" in each for each in certificate_of(findings).statements)
 
 
 @pytest.mark.parametrize(
@@ -111,16 +111,16 @@ def test_what_is_found_and_smaller_than_the_margin_is_both() -> None:
     ],
 )
 def test_each_kind_is_decided_by_its_rule(stated: dict[str, Any], verdict: str) -> None:
-    (row,) = certify(decided(falls, **stated)).hypotheses
+    (row,) = certificate_of(decided(falls, **stated)).hypotheses
     assert row.verdict == verdict
 
 
 def test_nothing_is_decided_while_the_run_is_incomplete() -> None:
     findings = decided(lambda cell: None if cell.model == "bee" else falls(cell))
-    (row,) = certify(findings).hypotheses
+    (row,) = certificate_of(findings).hypotheses
     assert (row.verdict, row.support, row.refute) == ("open", None, None)
     assert row.effect is not None and row.effect.samples > 0, "the interim rates are shown"
-    assert any("open while the run is incomplete" in each for each in certify(findings).statements)
+    assert any("open while the run is incomplete" in each for each in certificate_of(findings).statements)
 
 
 def test_where_nothing_is_asked_under_both_levels_nothing_is_counted_and_the_reason_is_said() -> None:
@@ -133,13 +133,13 @@ def test_where_nothing_is_asked_under_both_levels_nothing_is_counted_and_the_rea
 
 def test_what_never_changes_is_no_test_and_no_number() -> None:
     findings = decided(lambda cell: 10)
-    (row,) = certify(findings).hypotheses
+    (row,) = certificate_of(findings).hypotheses
     assert row.verdict == "open" and row.effect is not None and row.effect.failure is not None
     assert row.effect.failure.code in ("clusters", "separated", "constant")
     assert row.effect.contrasts[0].odds is None
     ends = row.effect.contrasts[0].change.interval
     assert ends == pytest.approx((0.025 ** (1 / ITEMS) - 1, 1 - 0.025 ** (1 / ITEMS))), "what units allow"
-    (none,) = certify(decided(lambda cell: 0)).hypotheses
+    (none,) = certificate_of(decided(lambda cell: 0)).hypotheses
     assert none.effect is not None and none.effect.failure is not None
     assert none.effect.failure.code == "constant" and none.effect.contrasts[0].risk_ratio is None
 
@@ -152,7 +152,7 @@ def test_a_family_corrects_over_all_its_members() -> None:
         {"id": "L", **FRAMES},
     ]
     family = [{"id": "F", "correction": "holm", "alpha": 0.01}]
-    first, second, alone = certify(decided(falls, hypothesis=hypotheses, family=family)).hypotheses
+    first, second, alone = certificate_of(decided(falls, hypothesis=hypotheses, family=family)).hypotheses
     assert (first.members, second.members, alone.members) == (2, 2, 1)
     assert (first.alpha, alone.alpha) == (0.01, 0.05)
     assert first.support == pytest.approx(2 * float(alone.support or 0)) and second.support == 1
@@ -180,7 +180,7 @@ def test_a_ranking_with_a_family_is_corrected_among_its_members(correction: str,
     family = [{"id": "F", "correction": correction, "alpha": 0.2}]
     named = [{**each, "family": "F"} if each["id"] in members else each for each in stated]
     found = decided(scores, hypothesis=named, family=family)
-    rows = {row.id: row for row in certify(found).hypotheses}
+    rows = {row.id: row for row in certificate_of(found).hypotheses}
     claims = [(raw[name][side], name, side) for name in members for side in ("support", "refute")]
     if method == "fdr_bh":
         adjusted = multipletests([p for p, *_ in claims], method=method)[1]
@@ -202,7 +202,7 @@ def test_a_ranking_with_a_family_is_corrected_among_its_members(correction: str,
         if method is None
         else f"{CORRECTED[rows['R'].correction]} over the {shared.pop()} claims of family F"
     )
-    told = sentence(next(each for each in found.hypotheses if each.id == "R"), complete=True)
+    told = hypothesis_sentence(next(each for each in found.hypotheses if each.id == "R"), complete=True)
     assert f"{words} at level 0.2" in told
 
 
@@ -242,16 +242,16 @@ def test_what_a_level_takes_back_of_a_loss(direction: str, kind: str) -> None:
         some = random.integers(0, 20, 20)
         drawn.append((mended - lost)[some].sum() / (kept - lost)[some].sum())
     assert recovery.interval == pytest.approx(np.quantile(drawn, [0.02, 0.98]), abs=0.06)
-    told = sentence(found.hypotheses[0], complete=True)
+    told = hypothesis_sentence(found.hypotheses[0], complete=True)
     assert "recovery 75 %" in told and "left against plain -15.0 pp" in told
-    assert "recovery of plain 75 %" in str(hypothesis_table(certify(found).hypotheses).rows)
+    assert "recovery of plain 75 %" in str(hypothesis_table(certificate_of(found).hypotheses).rows)
 
 
 def test_no_recovery_is_told_of_a_loss_that_may_be_none() -> None:
     found = _mended(7, 6, 15)
     (contrast,) = found.hypotheses[0].effect.contrasts
     assert contrast.recovery.share is None and contrast.recovery.interval is None
-    assert "recovery open, as plain against exam may not differ" in sentence(
+    assert "recovery open, as plain against exam may not differ" in hypothesis_sentence(
         found.hypotheses[0], complete=True
     )
     without = decided(falls).hypotheses[0].effect.contrasts[0]
@@ -263,7 +263,7 @@ def test_a_recovery_of_few_units_has_no_interval(monkeypatch: pytest.MonkeyPatch
     found = _mended(17, 6, 14)
     recovery = found.hypotheses[0].effect.contrasts[0].recovery
     assert recovery.share == pytest.approx(8 / 11) and recovery.interval is recovery.fieller is None
-    told = sentence(found.hypotheses[0], complete=True)
+    told = hypothesis_sentence(found.hypotheses[0], complete=True)
     assert (
         "73 % (no interval: 19.0 units of one size would tell as much, and that of a recovery needs 20)"
         in told
@@ -298,14 +298,14 @@ def test_a_verdict_without_the_estimators_test_says_so_and_why() -> None:
     """All right under one level: no logit exists, and the margin alone has a p-value."""
     found = decided(lambda cell: 20 - 8 * (cell.levels["frame"] == "exam"), margin={"pp": 40})
     (finding,) = found.hypotheses
-    told = sentence(finding, complete=True)
+    told = hypothesis_sentence(finding, complete=True)
     assert finding.verdict == "open" and finding.effect.failure.code == "separated"
     assert "has no test here, separated: " in told and "clustered" not in told
     lines = list(verdict_lines(found.hypotheses, found.complete))
     assert any(each.startswith("Without the estimator's test: H (separated: ") for each in lines)
     control = decided(lambda cell: 10, kind="null_control", margin={"pp": 30})
     assert control.hypotheses[0].verdict == "supported"
-    assert "has no test here, clusters: " in sentence(control.hypotheses[0], complete=True)
+    assert "has no test here, clusters: " in hypothesis_sentence(control.hypotheses[0], complete=True)
 
 
 def test_a_refuted_effect_is_printed_with_the_p_of_its_refutation() -> None:
@@ -322,7 +322,7 @@ def test_where_no_unit_changes_there_are_limits_beside_p() -> None:
     (finding,) = found.hypotheses
     assert finding.support == pytest.approx(0.7**ITEMS, rel=1e-5)
     assert finding.effect.contrasts[0].change.limits[1] == pytest.approx(1 - 0.05 ** (1 / ITEMS))
-    told = sentence(finding, complete=True)
+    told = hypothesis_sentence(finding, complete=True)
     assert "0.0 pp [-16.8, +16.8]" in told and "Gaffke" in told
 
 
@@ -333,13 +333,13 @@ def test_a_unit_that_changes_by_more_than_was_said_decides_nothing() -> None:
         margin = {"pp": 70, "largest_change": largest}
         (finding,) = decided(falls, kind="equivalence", margin=margin).hypotheses
         assert finding.verdict == verdict
-        told_all.append(sentence(finding, complete=True))
+        told_all.append(hypothesis_sentence(finding, complete=True))
         assert f"if no unit changes by more than {largest} pp" in told_all[-1]
     assert "nothing is tested (largest_change: the unit of item" in told_all[1]
     assert "changed by -100.0 pp under exam, and `largest_change` is 90" in told_all[1]
     (finding,) = decided(falls, kind="difference", margin={"pp": 70, "largest_change": 90}).hypotheses
     assert finding.verdict == "supported"
-    assert "not tested at the margin: the unit of item" in sentence(finding, complete=True)
+    assert "not tested at the margin: the unit of item" in hypothesis_sentence(finding, complete=True)
 
 
 def test_a_largest_change_below_the_margin_is_refused() -> None:
@@ -356,7 +356,7 @@ def test_on_these_units_items_are_what_is_independent() -> None:
         right = np.tile(np.arange(360) % 2, (1, 1, 2, 1))
         (finding,) = verdicts(study, right)
         assert finding.support == pytest.approx(expected, rel=1e-9)
-        told = sentence(finding, complete=True)
+        told = hypothesis_sentence(finding, complete=True)
         assert (", of items: on these units alone" in told) is (about == "these_units")
         where = reach(finding)
         assert ("it says nothing of other units" in where) is (about == "these_units")
@@ -391,7 +391,7 @@ def test_what_cancels_out_is_not_told_as_if_nothing_happened() -> None:
 
     found = decided(swapped, kind="equivalence", margin={"pp": 30})
     assert found.hypotheses[0].verdict == "supported"
-    told = sentence(found.hypotheses[0], complete=True)
+    told = hypothesis_sentence(found.hypotheses[0], complete=True)
     flips = found.hypotheses[0].effect.contrasts[0].flips
     assert flips.gained == flips.lost == flips.same + flips.gained > 0
     assert f"{flips.gained} of {2 * flips.gained} answers gained and {flips.lost} lost" in told
@@ -401,14 +401,14 @@ def test_what_cancels_out_is_not_told_as_if_nothing_happened() -> None:
 def test_non_inferiority_names_what_does_not_happen(side: str, verb: str) -> None:
     """Its side says so, whichever end of the score is the good one."""
     found = decided(falls, "lower_is_better", kind="noninferiority", side=side, margin={"pp": 5})
-    told = sentence(found.hypotheses[0], complete=True)
+    told = hypothesis_sentence(found.hypotheses[0], complete=True)
     assert f"that it does not {verb} by 5 pp between levels of frame)" in told
 
 
 def test_a_tie_is_told_of_a_ranking() -> None:
     order: list[dict[str, Any]] = [{"id": "R", "kind": "ranking", "order": ["ant", "bee"]}]
     found = decided(lambda cell: 10 + (cell.model == "ant") * (cell.levels["shots"] == "0"), hypothesis=order)
-    told = sentence(found.hypotheses[0], complete=True)
+    told = hypothesis_sentence(found.hypotheses[0], complete=True)
     assert "4 of 8 configurations agree, 0 contradict it, 4 tie" in told
 
 
@@ -425,7 +425,7 @@ def test_one_configuration_agrees_contradicts_or_ties(ahead: int, words: str) ->
     axes = {axis: levels[:1] for axis, levels in AXES.items()}
     spec = spec_of({"ant": None, "bee": None}, axes=axes, hypothesis=order)
     found = findings_of(spec, lambda cell: ahead if cell.model == "ant" else 1)
-    assert sentence(found.hypotheses[0], complete=True).endswith(words)
+    assert hypothesis_sentence(found.hypotheses[0], complete=True).endswith(words)
 
 
 @pytest.mark.parametrize(
@@ -474,7 +474,7 @@ def test_a_verdict_that_depends_on_the_reading_says_so_wherever_it_stands() -> N
         lambda cell: 8 if cell.levels["frame"] == "exam" else 14,
         parsed=lambda cell: 8 if cell.levels["frame"] == "exam" else ITEMS,
     )
-    certificate = certify(findings)
+    certificate = certificate_of(findings)
     row, ranking = certificate.hypotheses
     assert row.verdict == "supported" and row.otherwise in ("open", "refuted") and ranking.otherwise is None
     effect: Any = row.effect
@@ -487,15 +487,15 @@ def test_a_verdict_that_depends_on_the_reading_says_so_wherever_it_stands() -> N
     assert said in " ".join(certificate.statements)
     assert said in " ".join(verdict_lines(findings.hypotheses, findings.complete))
     assert said in as_markdown(deck)
-    assert f"{row.otherwise} where unreadable answers are left out" in as_html(findings, certificate, deck)
+    assert f"{row.otherwise} where unreadable answers are left out" in page_html(findings, certificate, deck)
     shown = hypothesis_table(certificate.hypotheses).rows[0]
     assert shown[2] == f"supported, but {row.otherwise} where unreadable answers are left out"
 
 
 def test_a_verdict_that_does_not_depend_on_the_reading_says_nothing_of_it() -> None:
-    (row,) = certify(decided(falls)).hypotheses
+    (row,) = certificate_of(decided(falls)).hypotheses
     assert row.otherwise is None
-    assert "decides" not in " ".join(certify(decided(falls)).statements)
+    assert "decides" not in " ".join(certificate_of(decided(falls)).statements)
 
 
 @pytest.mark.parametrize(
@@ -558,7 +558,7 @@ def test_one_level_covers_both_verdicts_of_a_prediction_with_a_side() -> None:
     assert (one_sided.members, two_sided.members, with_margin.members) == (2, 1, 1)
     assert one_sided.support == pytest.approx(two_sided.support)
     assert with_margin.support == pytest.approx(two_sided.support / 2)
-    assert "Holm over 2 claims" in sentence(one_sided, complete=True)
+    assert "Holm over 2 claims" in hypothesis_sentence(one_sided, complete=True)
 
 
 def test_a_random_intercept_is_of_whole_points() -> None:
@@ -599,8 +599,8 @@ def worse(cell: Cell) -> int:
 
 def test_models_are_compared_as_levels_of_an_axis_are() -> None:
     """The same counts, with the places of models and frames changed: every number is the same."""
-    (by_axis,) = certify(decided(falls, margin={"pp": 5})).hypotheses
-    (by_model,) = certify(decided(worse, **MODELS, margin={"pp": 5})).hypotheses
+    (by_axis,) = certificate_of(decided(falls, margin={"pp": 5})).hypotheses
+    (by_model,) = certificate_of(decided(worse, **MODELS, margin={"pp": 5})).hypotheses
     assert by_axis.effect is not None and by_model.effect is not None
     assert by_model.verdict == by_axis.verdict == "supported"
     assert (by_model.support, by_model.refute) == (by_axis.support, by_axis.refute)
@@ -622,9 +622,9 @@ def test_models_are_compared_as_levels_of_an_axis_are() -> None:
 )
 def test_each_kind_decides_between_models(kind: str, stated: dict[str, Any], verdict: str) -> None:
     findings = decided(worse, **{**MODELS, "kind": kind}, **stated)
-    (row,) = certify(findings).hypotheses
+    (row,) = certificate_of(findings).hypotheses
     assert row.verdict == verdict
-    assert not any("levels of model" in statement for statement in certify(findings).statements)
+    assert not any("levels of model" in statement for statement in certificate_of(findings).statements)
 
 
 def test_only_configurations_that_both_models_have_are_compared() -> None:
@@ -633,7 +633,7 @@ def test_only_configurations_that_both_models_have_are_compared() -> None:
     def missing(cell: Cell) -> int | None:
         return None if cell.model == "bee" and cell.levels["shots"] == "5" else worse(cell)
 
-    (row,) = certify(decided(missing, **MODELS)).hypotheses
+    (row,) = certificate_of(decided(missing, **MODELS)).hypotheses
     assert row.effect is not None
     assert row.effect.left_out == 4 * ITEMS, "the four cells of `ant` with five exemplars"
     (contrast,) = row.effect.contrasts

@@ -21,7 +21,7 @@ from gridc.numbers import p_value, percent
 from gridc.reports import estimates
 from gridc.reports import findings as findings_package
 from gridc.reports.card import make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.estimates import ESTIMATES, estimate_document
 from gridc.reports.findings.answers import ANSWER_SHIFTS, AnswerShift
 from gridc.reports.findings.curves import CURVES, CurveFinding
@@ -30,7 +30,7 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.labels import JUDGING
 from gridc.reports.findings.summaries import SUMMARIES
-from gridc.reports.page import as_html
+from gridc.reports.page import page_html
 from gridc.reports.quantities import QUANTITIES
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.schema.estimates import EstimateRow
@@ -222,7 +222,7 @@ NUMBER = re.compile(r"(?<![\w.])(?:< )?\d+(?:\.\d+)?(?:e-\d+)?(?: %)?(?![\w])")
 
 def curve_words(findings: Findings) -> str:
     """The words of the page's section of curves, without what the figures draw and the digests."""
-    page = as_html(findings, certify(findings), make_cards(findings, "0" * 64))
+    page = page_html(findings, certificate_of(findings), make_cards(findings, "0" * 64))
     section = page.split('id="curves"')[1].split("</details>")[0]
     for cut in (r"<svg.*?</svg>", r"<(style|script).*?</\1>", r"\b[0-9a-f]{12,}\b", r"<[^>]*>"):
         section = re.sub(cut, " ", section, flags=re.DOTALL)

@@ -11,17 +11,17 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import SpecError
 from gridc.reports.card import as_markdown, make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings import findings as found_of_benchmarks
 from gridc.reports.findings.falsification import falsify
-from gridc.reports.findings.findings import Findings, find, weighed_findings
+from gridc.reports.findings.findings import Findings, all_findings, weighed_findings
 from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.labels import AuditFinding
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import cell_scores
-from gridc.reports.page import as_html
-from gridc.reports.statements import sentences
+from gridc.reports.page import page_html
+from gridc.reports.statements import statement_texts
 from gridc.runtime.store.store import Store
 from gridc.schema.base import Selector
 from gridc.schema.inference import Criterion, CriterionRule, Falsification, Fork
@@ -43,7 +43,7 @@ def read(study: tuple[Path, Path]) -> tuple[Plan, Any, Findings]:
     assert compiled.lock is not None
     plan = Plan(compiled.study)
     with Store.open(study[1]) as store:
-        return plan, store.outcomes(plan.study_digest), find(compiled, compiled.lock, store)
+        return plan, store.outcomes(plan.study_digest), all_findings(compiled, compiled.lock, store)
 
 
 def stating(spec: Spec, evidence: str = "descriptive", **criterion: Any) -> Spec:
@@ -170,9 +170,13 @@ def test_another_choice_of_the_outcome_is_per_protocol(read: tuple[Plan, Any, Fi
 
 def test_every_report_says_what_became_of_the_tests(read: tuple[Plan, Any, Findings]) -> None:
     _, _, findings = read
-    document = certify(findings)
+    document = certificate_of(findings)
     deck = make_cards(findings, "0" * 64)
-    page, card, said = as_html(findings, document, deck), as_markdown(deck), " ".join(sentences(findings))
+    page, card, said = (
+        page_html(findings, document, deck),
+        as_markdown(deck),
+        " ".join(statement_texts(findings)),
+    )
     results = {each.id: each.result for each in document.falsifications}
     assert set(results) == {"rho", "sdi", "range", "flips", "score", "keeps"}
     assert results["range"] == "pass" and results["sdi"] == "fail"

@@ -7,8 +7,8 @@ import pytest
 
 from gridc.compiler.grid.cells import Cell
 from gridc.reports import figures
-from gridc.reports.figures.drawing import TIE, distinct
-from gridc.reports.figures.surface import signed
+from gridc.reports.figures.drawing import TIE, distinct_scopes
+from gridc.reports.figures.surface import signed_gap
 from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -85,7 +85,7 @@ def test_the_surface_takes_its_axes_from_the_spec(names: list[str]) -> None:
 def test_rates_are_drawn_against_their_ceiling_in_every_distinct_scope() -> None:
     found = findings_of(spec_of(TWO), reversing)
     (rate,) = figures.flip_rates(found.benchmarks[0])
-    for each in distinct(found.benchmarks[0].scopes):
+    for each in distinct_scopes(found.benchmarks[0].scopes):
         counts = each.pairs[0].counts
         assert f"{float(counts.rho_flip):.3f} of at most {float(counts.ceiling):.3f}" in rate.words
         assert f"{float(counts.rho_flip):.3f}" in texts(rate)
@@ -119,7 +119,7 @@ def test_figures_are_drawn_alike_twice() -> None:
     [(12.5, "+12.5"), (-12.6, "−12.6"), (0.04, "+<0.1"), (0.4, "+0.4"), (-0.96, "−1"), (100, "+100")],
 )
 def test_a_gap_never_loses_its_sign(points: float, shown: str) -> None:
-    assert signed(points) == shown
+    assert signed_gap(points) == shown
 
 
 def test_an_unmeasured_study_still_has_figures() -> None:

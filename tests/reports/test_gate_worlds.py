@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import multinomial
 
 from benchmarks.gate import ALPHA, MISSING, TRUTHS, WORLDS, DrawnRuns, GateWorld
-from gridc.reports.comparison.document import compare
+from gridc.reports.comparison.document import compare_runs
 from gridc.reports.comparison.run import AnswerTexts, ComparedRun
 from gridc.schema.comparison import Policy, StateCounts
 from gridc.statistics.arrays import Floats
@@ -50,7 +50,7 @@ def test_a_simulated_pair_is_decided_as_compare_decides_two_runs(name: str) -> N
                 written("a", pair.scores.first, pair.scores.units, pair.a),
                 written("b", pair.scores.second, pair.scores.units, pair.b),
             ]
-            found = compare(runs[:1], runs[1], Policy(policy=1, margin=MARGIN), texts=False)
+            found = compare_runs(runs[:1], runs[1], Policy(policy=1, margin=MARGIN), texts=False)
             (row,) = found.benchmarks
             assert (row.states_a, row.states_b) == (pair.a, pair.b)
             assert found.verdict == pair.verdict(MARGIN)

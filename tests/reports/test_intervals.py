@@ -12,10 +12,10 @@ from scipy.stats import beta, binomtest, t
 from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.instrument.item import Item
 from gridc.reports.card import as_markdown, make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.scores import Outcomes, unit_intervals
-from gridc.reports.page import as_html
+from gridc.reports.page import page_html
 from gridc.reports.recorded.cells import score_limits
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
@@ -124,7 +124,7 @@ def found(spec: Spec | None = None, correct: Any = reversing) -> Findings:
 
 def test_every_score_and_gap_of_the_certificate_has_its_interval_and_its_label() -> None:
     findings = found()
-    certificate = certify(findings)
+    certificate = certificate_of(findings)
     (row,) = certificate.benchmarks
     for each in row.envelope:
         for cell in each.scores.values():
@@ -138,7 +138,7 @@ def test_every_score_and_gap_of_the_certificate_has_its_interval_and_its_label()
         assert gap.value == pytest.approx(scores["one"] - scores["two"])
     assert (row.intervals.unit, row.intervals.units) == (row.unit, row.units)
     deck = make_cards(findings, "0" * 64)
-    page = " ".join(as_html(findings, certificate, deck).split())
+    page = " ".join(page_html(findings, certificate, deck).split())
     assert "Every gap" in page and row.intervals.assumption in page
     card = as_markdown(deck)
     assert "| score [95 %] |" in card
@@ -149,7 +149,7 @@ def test_every_score_and_gap_of_the_certificate_has_its_interval_and_its_label()
 
 def test_an_unmeasured_cell_has_neither() -> None:
     findings = found(correct=lambda cell: None if cell.model == "one" else 7)
-    (row,) = certify(findings).benchmarks
+    (row,) = certificate_of(findings).benchmarks
     assert row.intervals.gaps == ()
     assert all(each.scores["one"].interval is None for each in row.envelope)
 

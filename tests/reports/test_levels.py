@@ -2,12 +2,12 @@
 
 import json
 
-from gridc.compiler.inputs.logs.records import axis
+from gridc.compiler.inputs.logs.records import log_axis
 from gridc.reports.words import level_names
 
 
 def names(*values: object) -> list[str]:
-    made = [axis("prompt", value) for value in values]
+    made = [log_axis("prompt", value) for value in values]
     assert all(one.label.startswith("#") or one.label == one.value for one in made)
     return list(level_names({one.value: one.label for one in made}).values())
 

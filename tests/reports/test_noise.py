@@ -6,11 +6,11 @@ import pytest
 
 from gridc.compiler.grid.cells import Cell
 from gridc.reports.card import as_markdown, make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.noise import GapAndFloors, floor_of, noise_floors, of_pair, within_noise
-from gridc.reports.page import as_html
-from gridc.reports.statements import sentences
+from gridc.reports.findings.noise import GapAndFloors, floor_of, noise_floors, order_within_noise, pair_noise
+from gridc.reports.page import page_html
+from gridc.reports.statements import statement_texts
 from gridc.reports.words import LIMITS
 from gridc.schema.certificate import Floor
 from gridc.study.reporting import FindingsReport
@@ -39,7 +39,7 @@ def test_floors_are_read_from_events_the_last_one_counts() -> None:
 )
 def test_a_difference_is_inside_up_to_the_changes_of_both_models(difference: Fraction, inside: bool) -> None:
     one, two = floor_of(32, 1, 20, 1, 0.1, 32), floor_of(32, 2, 20, 2, 0.1, 32)
-    assert within_noise(difference, one, two) is inside
+    assert order_within_noise(difference, one, two) is inside
 
 
 @pytest.mark.parametrize(
@@ -59,17 +59,17 @@ def test_a_difference_is_inside_up_to_the_changes_of_both_models(difference: Fra
 def test_a_reversal_needs_a_sign_each_way_and_an_order_needs_all(
     points: tuple[int, ...], standing: str, inside: tuple[int, int]
 ) -> None:
-    found = of_pair(gaps(*points))
+    found = pair_noise(gaps(*points))
     assert (found.standing, (found.plus, found.minus)) == (standing, inside)
     assert found.configurations == tuple(f"{each}" for each in points if 0 < abs(each) <= 10)
 
 
 def test_what_was_not_measured_is_not_called_outside() -> None:
-    assert of_pair(gaps(30, -30, floor=None)).standing == "not_measured"
-    assert of_pair(gaps(30, -30) | gaps(31, floor=None)).standing == "outside", "signs that stand suffice"
-    assert of_pair(gaps(30) | gaps(31, floor=None)).standing == "not_measured"
-    assert of_pair(gaps(5) | gaps(31, floor=None)).standing == "within"
-    assert of_pair(gaps(5, -5, floor=STILL)).standing == "outside"
+    assert pair_noise(gaps(30, -30, floor=None)).standing == "not_measured"
+    assert pair_noise(gaps(30, -30) | gaps(31, floor=None)).standing == "outside", "signs that stand suffice"
+    assert pair_noise(gaps(30) | gaps(31, floor=None)).standing == "not_measured"
+    assert pair_noise(gaps(5) | gaps(31, floor=None)).standing == "within"
+    assert pair_noise(gaps(5, -5, floor=STILL)).standing == "outside"
 
 
 def reverses(cell: Cell) -> int:
@@ -80,8 +80,8 @@ def reverses(cell: Cell) -> int:
 
 def told(findings: Findings) -> tuple[str, str, str]:
     """The statements, the page and the card of a study."""
-    certificate, deck = certify(findings), make_cards(findings, "0" * 64)
-    page = as_html(findings, certificate, deck)
+    certificate, deck = certificate_of(findings), make_cards(findings, "0" * 64)
+    page = page_html(findings, certificate, deck)
     return "\n".join(certificate.statements), page, as_markdown(deck)
 
 
@@ -90,7 +90,7 @@ def test_a_noise_floor_above_0_is_said_on_the_terminal() -> None:
 
     def limits(changed: int) -> tuple[str, ...]:
         found = findings_of(spec, reverses, changed={"bf16": changed})
-        return FindingsReport(found, certify(found), make_cards(found, "0" * 64)).foremost_limits
+        return FindingsReport(found, certificate_of(found), make_cards(found, "0" * 64)).foremost_limits
 
     floors = [text for text in limits(5) if text.startswith("Noise floor of ")]
     assert len(floors) == len(MODELS)
@@ -101,14 +101,14 @@ def test_a_noise_floor_above_0_is_said_on_the_terminal() -> None:
 def test_a_verdict_within_noise_is_marked_everywhere() -> None:
     spec = spec_of(MODELS, harness={"prompt": "{{ question }}", "method": "extract", "precision": "bf16"})
     marked = findings_of(spec, reverses, changed={"bf16": 5})
-    (pair,) = certify(marked).benchmarks[0].scopes[0].pairs
+    (pair,) = certificate_of(marked).benchmarks[0].scopes[0].pairs
     assert (pair.words, pair.noise.standing) == ("reversible", "within")
     assert (pair.noise.plus, pair.noise.minus) == (0, pair.minus)
     (row,) = (each.ranking_stability.pairs[0] for each in make_cards(marked, "0" * 64).cards[:1])
     assert row.noise == "within"
     text, page, card = told(marked)
-    assert sentences(marked, "limits")[0].startswith("WITHIN NOISE: ")
-    assert "ant and bee on facts" in sentences(marked, "limits")[0]
+    assert statement_texts(marked, "limits")[0].startswith("WITHIN NOISE: ")
+    assert "ant and bee on facts" in statement_texts(marked, "limits")[0]
     assert "WITHIN NOISE: the shape of a batch alone could undo this verdict." in text
     assert page.count('<span class="tier within">within noise</span>') > 4
     banner = page.split('class="banner" role="note">')[1].split("</div>")[0]
@@ -133,14 +133,14 @@ def test_a_witness_within_noise_is_marked_where_the_verdict_stands_without_it() 
         return 10 + gap * ((cell.model == "ant") == (cell.levels["frame"] == "exam"))
 
     findings = findings_of(spec_of(MODELS, axes=axes), sides, changed={"fp32": 0, "bf16": 10})
-    (pair,) = certify(findings).benchmarks[0].scopes[0].pairs
+    (pair,) = certificate_of(findings).benchmarks[0].scopes[0].pairs
     assert (pair.noise.standing, pair.noise.plus, pair.noise.minus) == ("outside", 1, 1)
     assert pair.witness_plus is not None
     assert pair.witness_plus.configuration in pair.noise.configurations
     _, page, _ = told(findings)
     cell = page.split('class="gaps">')[1].split("</div>")[0]
     assert cell.count("within noise") == 2
-    assert not any("WITHIN" in each for each in sentences(findings))
+    assert not any("WITHIN" in each for each in statement_texts(findings))
 
 
 def test_a_hypothesis_within_noise_is_marked() -> None:
@@ -151,10 +151,12 @@ def test_a_hypothesis_within_noise_is_marked() -> None:
 
     for changed, noise in ((5, "within"), (4, "outside")):
         findings = findings_of(counted, always, changed={"fp32": changed})
-        (row,) = certify(findings).hypotheses
+        (row,) = certificate_of(findings).hypotheses
         assert (row.verdict, row.noise) == ("supported", noise)
-        assert any("H1" in each and "WITHIN" in each for each in sentences(findings)) == (noise == "within")
-    (refuted,) = certify(findings_of(counted, reverses, changed={"fp32": 5})).hypotheses
+        assert any("H1" in each and "WITHIN" in each for each in statement_texts(findings)) == (
+            noise == "within"
+        )
+    (refuted,) = certificate_of(findings_of(counted, reverses, changed={"fp32": 5})).hypotheses
     assert (refuted.verdict, refuted.noise) == ("refuted", "within")
 
     def once(cell: Cell) -> int:
@@ -162,9 +164,9 @@ def test_a_hypothesis_within_noise_is_marked() -> None:
         wide = 4 if cell.levels["frame"] == "exam" and cell.levels["shots"] == "5" else 0
         return 20 if cell.model == "ant" else 10 + 2 * wide
 
-    (mixed,) = certify(findings_of(counted, once, changed={"fp32": 5})).hypotheses
+    (mixed,) = certificate_of(findings_of(counted, once, changed={"fp32": 5})).hypotheses
     assert (mixed.verdict, mixed.noise) == ("supported", "within"), "support falls with any step"
-    (against,) = certify(
+    (against,) = certificate_of(
         findings_of(
             spec_of(
                 MODELS,
@@ -178,15 +180,15 @@ def test_a_hypothesis_within_noise_is_marked() -> None:
     assert (against.verdict, against.noise) == ("refuted", "outside"), (
         "one reversal outside the floor refutes"
     )
-    (unknown,) = certify(findings_of(counted, always)).hypotheses
+    (unknown,) = certificate_of(findings_of(counted, always)).hypotheses
     assert unknown.noise == "not_measured"
-    (still_open,) = certify(findings_of(counted, lambda cell: 10, changed={"fp32": 5})).hypotheses
+    (still_open,) = certificate_of(findings_of(counted, lambda cell: 10, changed={"fp32": 5})).hypotheses
     assert (still_open.verdict, still_open.noise) == ("open", None)
 
 
 def test_full_precision_that_changed_nothing_is_one_line() -> None:
     findings = findings_of(spec_of(MODELS), reverses, changed={"fp32": 0})
-    assert [each for each in sentences(findings, "limits") if each != LIMITS] == [
+    assert [each for each in statement_texts(findings, "limits") if each != LIMITS] == [
         "Noise floor of ant at fp32, bee at fp32: in another batch shape none of 200 outcomes of 100 calls "
         "changed."
     ]

@@ -5,10 +5,10 @@ from html.parser import HTMLParser
 import pytest
 
 from gridc.compiler.grid.cells import Cell
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.findings import Findings
 from gridc.reports.rendering import certificate_html, findings_html, plan_html
-from gridc.reports.statements import sentences
+from gridc.reports.statements import statement_texts
 from tests.reports.builders import ITEMS, findings_of, spec_of
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'
@@ -35,9 +35,9 @@ class WellFormed(HTMLParser):
 
 
 def all_of(findings: Findings) -> list[str]:
-    certificate = certify(findings)
+    certificate = certificate_of(findings)
     return [
-        findings_html(certificate, sentences(findings, "leading"), sentences(findings, "limits")),
+        findings_html(certificate, statement_texts(findings, "leading"), statement_texts(findings, "limits")),
         certificate_html(certificate),
     ]
 

@@ -7,7 +7,7 @@ import numpy as np
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.setting import Setting
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.scores import gather
+from gridc.reports.findings.scores import gather_outcomes
 from tests.reports.builders import held
 
 
@@ -30,7 +30,7 @@ def test_a_configuration_that_asks_a_subset_differs_on_its_own_items_only() -> N
         "n/b/x=all": row(("q1", 0), ("q2", 0), ("q3", 1)),
         "n/b/x=some": row(("q2", 0)),
     }
-    found = gather(cells, stored, held(q1="f", q2="g", q3="g"))
+    found = gather_outcomes(cells, stored, held(q1="f", q2="g", q3="g"))
     assert found.items == ("q1", "q2", "q3")
     assert found.asked.tolist() == [[True, True, True], [False, True, False]]
     assert found.measured.all()
@@ -45,7 +45,7 @@ def test_what_has_no_outcome_is_not_measured_and_what_is_not_shared_is_left_out(
         "n/b/x=1": row(("q1", 1), ("q2", 0)),
         "m/b/x=2": row(("q1", 1), ("q2", 1)),
     }
-    found = gather(cells, stored, held(q1="q1", q2="q2"))
+    found = gather_outcomes(cells, stored, held(q1="q1", q2="q2"))
     assert found.configurations == ("x=1",)
     assert found.measured.tolist() == [[False], [True]]
     assert found.both("m", "n").tolist() == [False]

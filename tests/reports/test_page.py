@@ -17,14 +17,14 @@ from gridc.compiler.grid.cells import Cell
 from gridc.compiler.lock.lock import Superseded
 from gridc.reports import page_links
 from gridc.reports.card import as_markdown, make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.conduct import CONDUCT, Conduct
 from gridc.reports.findings.findings import Findings
-from gridc.reports.page import as_html
-from gridc.reports.rendering import render
-from gridc.reports.statements import sentences
+from gridc.reports.page import page_html
+from gridc.reports.rendering import render_template
+from gridc.reports.statements import statement_texts
 from gridc.reports.statements.answer import beside
-from gridc.reports.words import effects, selected
+from gridc.reports.words import level_effects, selected
 from gridc.schema.base import Selector
 from tests.reports.builders import ITEMS, findings_of, having, reversing, spec_of
 
@@ -57,7 +57,7 @@ class Tags(HTMLParser):
 
 
 def page_of(findings: Findings) -> str:
-    return as_html(findings, certify(findings), make_cards(findings, "0" * 64))
+    return page_html(findings, certificate_of(findings), make_cards(findings, "0" * 64))
 
 
 @pytest.fixture(scope="module")
@@ -107,14 +107,14 @@ def test_text_of_a_spec_cannot_become_markup() -> None:
     page = page_of(findings_of(spec, reversing, ran))
     names = [name for name, _ in Tags(page).tags]
     assert (names.count("script"), names.count("img")) == (1, 0)
-    assert page.count("<script>") == page.count(f"<script>{render('page.js')}</script>") == 1
+    assert page.count("<script>") == page.count(f"<script>{render_template('page.js')}</script>") == 1
     assert Tags(page).text.count(HOSTILE) >= 8
 
 
 def test_every_pair_of_every_scope_is_there_with_its_digest(findings: Findings, page: str) -> None:
     text = Tags(page).text
     titles = {attributes.get("title") for _, attributes in Tags(page).tags}
-    for benchmark in certify(findings).benchmarks:
+    for benchmark in certificate_of(findings).benchmarks:
         for scope in benchmark.scopes:
             for pair in scope.pairs:
                 assert f"{pair.a}, {pair.b}" in text
@@ -126,14 +126,17 @@ def test_every_pair_of_every_scope_is_there_with_its_digest(findings: Findings, 
 
 
 def test_stamp_results_and_statements_are_there_in_order(findings: Findings, page: str) -> None:
-    certificate = certify(findings)
+    certificate = certificate_of(findings)
     text = " ".join(Tags(page).text.split())
     assert certificate.stamp in text
     assert certificate.results in text
-    assert certificate.statements == (*sentences(findings, "leading"), *sentences(findings, "limits"))
+    assert certificate.statements == (
+        *statement_texts(findings, "leading"),
+        *statement_texts(findings, "limits"),
+    )
     shown = {statement.text for statement in beside(findings)}
-    folded = [each for each in sentences(findings, "leading") if each not in shown]
-    for part in ([each.text for each in beside(findings)], folded, sentences(findings, "limits")):
+    folded = [each for each in statement_texts(findings, "leading") if each not in shown]
+    for part in ([each.text for each in beside(findings)], folded, statement_texts(findings, "limits")):
         places = [text.index(each) for each in part]
         assert places == sorted(places)
     for each in (
@@ -222,7 +225,7 @@ def test_the_flip_rate_at_a_model_s_own_median_is_counted_and_called_no_finding(
         pairs = list(combinations(passes, 2))
         assert model.median_flips is not None
         assert model.median_flips.rate == Fraction(sum(a != b for a, b in pairs), len(pairs))
-    page = as_html(findings, certify(findings), make_cards(findings, "0" * 64))
+    page = page_html(findings, certificate_of(findings), make_cards(findings, "0" * 64))
     assert page.count("half pass by construction") == 2
 
 
@@ -244,7 +247,7 @@ def test_models_are_compared_cell_by_cell() -> None:
         return place if cell.model == "small" else 14
 
     findings = findings_of(spec_of({"small": None, "large": None}), sizes)
-    (row,) = certify(findings).benchmarks[0].between
+    (row,) = certificate_of(findings).benchmarks[0].between
     assert (row.a, row.b, row.change.cells) == ("small", "large", 8)
     assert row.change.mean == pytest.approx(-0.2), "the first minus the second, as everywhere"
     assert (row.range_a, row.range_b, row.sdi_a, row.sdi_b) == (0.2, 0.0, 0.4, 0.0)
@@ -264,7 +267,7 @@ def test_unreadable_answers_have_a_score_per_protocol_beside_the_one_that_counts
     assert "| 12 of 20 | 75.0 % | 80.0 % of 15 |" in card
     for text in (page, card):
         assert "intention-to-treat" in text
-    assert certify(findings).outcome == "itt"
+    assert certificate_of(findings).outcome == "itt"
 
     readable = findings_of(spec_of({"ant": None, "bee": None}), lambda cell: 12)
     assert "per protocol 60" not in Tags(page_of(readable)).text
@@ -310,10 +313,10 @@ def test_an_incomplete_envelope_without_a_reversal_has_its_bound() -> None:
         return None if cell.levels["frame"] == "exam" else 10 + len(cell.model)
 
     findings = findings_of(spec_of({"ant": None, "beetle": None}), partly)
-    (pair,) = certify(findings).benchmarks[0].scopes[0].pairs
+    (pair,) = certificate_of(findings).benchmarks[0].scopes[0].pairs
     assert (pair.minority_bound, pair.until_both) == (3, None)
     assert "at most 3 against it if drawn at random (95 %)" in Tags(page_of(findings)).text
-    assert "had those been drawn at random, at most 3 of all" in " ".join(certify(findings).statements)
+    assert "had those been drawn at random, at most 3 of all" in " ".join(certificate_of(findings).statements)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +332,7 @@ def test_what_shows_no_order_yet_has_no_bound(measured: int, words: str) -> None
     def partly(cell: Cell) -> int | None:
         return 10 if measured and cell.levels["frame"] != "exam" else None
 
-    found = certify(findings_of(spec_of({"ant": None, "beetle": None}), partly))
+    found = certificate_of(findings_of(spec_of({"ant": None, "beetle": None}), partly))
     assert found.benchmarks[0].scopes[0].pairs[0].minority_bound is None
     (sentence,) = (each for each in found.statements if "ant and beetle" in each and each.startswith("On "))
     assert words in sentence
@@ -341,7 +344,7 @@ def test_a_reversal_says_how_soon_a_random_order_shows_both_signs() -> None:
         return 10 + ((cell.model == "ant") == (cell.levels["frame"] == "exam"))
 
     findings = findings_of(spec_of({"ant": None, "bee": None}), half)
-    (pair,) = certify(findings).benchmarks[0].scopes[0].pairs
+    (pair,) = certificate_of(findings).benchmarks[0].scopes[0].pairs
     assert pair.until_both == pytest.approx(9 * (1 / 5 + 1 / 5 - 1 / 9))
     assert "both signs are seen after 2.6 configurations on average" in Tags(page_of(findings)).text
 
@@ -367,7 +370,7 @@ def test_a_selector_and_a_level_read_as_text(findings: Findings) -> None:
     assert selected(chosen) == "shots is 0 or 5; reading is not rank"
     assert selected(Selector({})) == "everywhere"
     axis = findings.plan.study.spec.axis[1]
-    assert effects(axis.level[1]) == "shots = 5"
+    assert level_effects(axis.level[1]) == "shots = 5"
 
 
 def test_what_is_established_and_what_is_not_are_told_apart() -> None:
@@ -377,7 +380,7 @@ def test_what_is_established_and_what_is_not_are_told_apart() -> None:
         return 10 + ((cell.model == "ant") == (cell.levels["frame"] == "exam"))
 
     unclear = findings_of(spec_of({"ant": None, "bee": None}), close)
-    certificate, page = certify(unclear), page_of(unclear)
+    certificate, page = certificate_of(unclear), page_of(unclear)
     pairs = [pair for each in certificate.benchmarks for scope in each.scopes for pair in scope.pairs]
     tiers = {pair.evidence.tier for pair in pairs}
     assert tiers == {"descriptive"}
@@ -392,11 +395,11 @@ def test_what_is_established_and_what_is_not_are_told_apart() -> None:
         return ITEMS if (cell.model == "ant") == (cell.levels["frame"] == "exam") else 0
 
     certain = findings_of(spec_of({"ant": None, "bee": None}), apart)
-    (pair,) = certify(certain).benchmarks[0].scopes[0].pairs
+    (pair,) = certificate_of(certain).benchmarks[0].scopes[0].pairs
     assert (pair.evidence.tier, pair.evidence.certified.claim) == ("certified", "reversal")
     assert (
         "Established at level 0.05: beyond these items each of them scores higher somewhere"
-        in (certify(certain).statements[0])
+        in (certificate_of(certain).statements[0])
     )
     assert 'class="tier certified">established</span> at 0.05' in page_of(certain)
 
@@ -406,7 +409,7 @@ def test_an_interim_look_says_that_nothing_is_established() -> None:
         apart = ITEMS if (cell.model == "ant") == (cell.levels["frame"] == "exam") else 0
         return None if cell.levels["shots"] == "5" else apart
 
-    found = certify(findings_of(spec_of({"ant": None, "bee": None}), partly))
+    found = certificate_of(findings_of(spec_of({"ant": None, "bee": None}), partly))
     assert any("Nothing is established while the run is incomplete" in each for each in found.statements)
     (pair,) = found.benchmarks[0].scopes[0].pairs
     assert pair.evidence.tier == "descriptive"
@@ -418,7 +421,7 @@ def test_stamps_that_were_replaced_are_told_everywhere() -> None:
     findings = replace(findings, lock=replace(findings.lock, supersedes=(earlier,)), before_stamp=7)
     assert (
         "The stamp replaced 1 earlier one, the last made 2026-01-02 (eeeeeeeeeeee), when there were data."
-    ) in " ".join(certify(findings).statements)
+    ) in " ".join(certificate_of(findings).statements)
     assert (
         "By the store’s own clock the stamp does not precede the first call." in Tags(page_of(findings)).text
     )
@@ -440,7 +443,7 @@ def test_a_certified_order_names_its_own_test() -> None:
     def apart(cell: Cell) -> int:
         return 19 if cell.model == "ant" else 1
 
-    told = certify(findings_of(spec_of({"ant": None, "beetle": None}), apart)).statements
+    told = certificate_of(findings_of(spec_of({"ant": None, "beetle": None}), apart)).statements
     (order,) = (each for each in told if "scores higher in every configuration" in each)
     test = "exact McNemar on 20 families; the largest p of 8 configurations"
     assert f"(p < 0.0001; {test}, Holm over 2 directed orders)" in order
@@ -449,13 +452,13 @@ def test_a_certified_order_names_its_own_test() -> None:
 
 def test_scores_of_answers_that_could_not_be_read_say_so() -> None:
     findings = findings_of(spec_of({"ant": None, "beetle": None}), lambda cell: 2, parsed=3)
-    (told,) = (each for each in sentences(findings, "limits") if "could be read" in each)
+    (told,) = (each for each in statement_texts(findings, "limits") if "could be read" in each)
     assert told.startswith("On facts, in 4 of 8 configurations fewer than 95 % of a model's answers could")
     assert f"(ant, beetle; at worst {100 * 3 / ITEMS:.1f} %)" in told
 
 
 def test_one_model_has_no_order() -> None:
-    told = list(sentences(findings_of(spec_of({"ant": None}), lambda cell: 2)))
+    told = list(statement_texts(findings_of(spec_of({"ant": None}), lambda cell: 2)))
     assert "One model was asked, so no order of models is compared." in told
     assert not any("strict orders" in each for each in told)
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from gridc.compiler.grid.cells import Cell
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.paired import paired_row
 from gridc.reports.rendering import in_configurations
 from gridc.schema.certificate import PairedRow
@@ -121,7 +121,7 @@ def test_an_axis_that_varies_precision_has_its_report_in_the_certificate() -> No
         place = 10 + (cell.model == "ant") * 2 - (cell.levels["frame"] == "exam")
         return place - 4 * (cell.levels["format"] == "half" and cell.model == "ant")
 
-    (row,) = certify(findings_of(spec_of({"ant": None, "bee": None}, axes=axes), moved)).precisions
+    (row,) = certificate_of(findings_of(spec_of({"ant": None, "bee": None}, axes=axes), moved)).precisions
     assert (row.axis, row.left, row.right) == ("format", "whole", "half")
     assert row.overall is not None
     assert (row.overall.cells, row.overall.over_10) == (4, 2)
@@ -131,7 +131,7 @@ def test_an_axis_that_varies_precision_has_its_report_in_the_certificate() -> No
 
 
 def test_without_an_axis_of_precision_there_is_no_such_report() -> None:
-    assert certify(findings_of(spec_of({"ant": None, "bee": None}), lambda cell: 10)).precisions == ()
+    assert certificate_of(findings_of(spec_of({"ant": None, "bee": None}), lambda cell: 10)).precisions == ()
 
 
 def test_levels_that_differ_in_more_than_precision_are_no_report_on_it() -> None:
@@ -142,7 +142,7 @@ def test_levels_that_differ_in_more_than_precision_are_no_report_on_it() -> None
         ]
     }
     spec = spec_of({"ant": None, "bee": None}, axes=axes)
-    assert certify(findings_of(spec, lambda cell: 10)).precisions == ()
+    assert certificate_of(findings_of(spec, lambda cell: 10)).precisions == ()
 
 
 def test_one_model_has_no_order_to_compare() -> None:

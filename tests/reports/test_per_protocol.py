@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from gridc.reports.card import as_markdown, make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.hypotheses import sentence
-from gridc.reports.page import as_html
-from gridc.reports.statements import sentences
+from gridc.reports.findings.hypotheses import hypothesis_sentence
+from gridc.reports.page import page_html
+from gridc.reports.statements import statement_texts
 from gridc.schema.spec import Spec
 from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
 
@@ -23,7 +23,7 @@ def found(correct: Any, parsed: Any) -> Findings:
 
 def recounted(findings: Findings) -> tuple[int, int, int]:
     """N+, N-, N0 of the scores over readable answers, from the certificate's tallies."""
-    (row,) = certify(findings).benchmarks
+    (row,) = certificate_of(findings).benchmarks
     signs = []
     for each in row.envelope:
         share = {
@@ -40,14 +40,14 @@ def some_readable(cell: Any) -> int:
 
 def test_both_counts_stand_side_by_side_and_equal_a_recount() -> None:
     findings = found(reversing, some_readable)
-    pair = certify(findings).benchmarks[0].scopes[0].pairs[0]
+    pair = certificate_of(findings).benchmarks[0].scopes[0].pairs[0]
     told = pair.per_protocol
     assert (told.plus, told.minus, told.ties) == recounted(findings)
     assert (told.plus, told.minus, told.ties) != (pair.plus, pair.minus, pair.ties)
     card = make_cards(findings, "0" * 64)
     first, second = (each.ranking_stability.pairs[0].per_protocol for each in card.cards)
     assert first == (told.plus, told.minus, told.ties) == (second[1], second[0], second[2])
-    page = as_html(findings, certify(findings), card)
+    page = page_html(findings, certificate_of(findings), card)
     assert " / ".join(map(str, first)) in " ".join(page.split())
     assert " / ".join(map(str, first)) in as_markdown(card)
 
@@ -63,29 +63,31 @@ def half(cell: Any) -> int:
 
 def test_a_leading_sentence_says_where_the_two_part() -> None:
     findings = found(apart, half)
-    pair = certify(findings).benchmarks[0].scopes[0].pairs[0]
+    pair = certificate_of(findings).benchmarks[0].scopes[0].pairs[0]
     assert (pair.plus, pair.minus, pair.ties) == (0, 8, 0) and pair.d1
     assert (pair.per_protocol.plus, pair.per_protocol.minus) == (4, 4) and not pair.per_protocol.agrees
     told = [
-        each for each in sentences(findings, "leading") if each.startswith("Whether unreadable answers count")
+        each
+        for each in statement_texts(findings, "leading")
+        if each.startswith("Whether unreadable answers count")
     ]
     assert len(told) == 1 and "0/8/0" in told[0] and "4/4/0" in told[0]
-    assert sentences(findings, "leading").index(told[0]) < 3, "it stands above the fold"
+    assert statement_texts(findings, "leading").index(told[0]) < 3, "it stands above the fold"
     assert "another verdict" in as_markdown(make_cards(findings, "0" * 64))
 
 
 @pytest.mark.parametrize("parsed", [None, ITEMS])
 def test_nothing_is_said_where_everything_was_read(parsed: int | None) -> None:
     findings = found(reversing, parsed)
-    pair = certify(findings).benchmarks[0].scopes[0].pairs[0]
+    pair = certificate_of(findings).benchmarks[0].scopes[0].pairs[0]
     assert pair.per_protocol.agrees
     assert (pair.per_protocol.plus, pair.per_protocol.minus) == (pair.plus, pair.minus)
-    assert not [each for each in sentences(findings, "leading") if "unreadable answers count" in each]
+    assert not [each for each in statement_texts(findings, "leading") if "unreadable answers count" in each]
 
 
 def test_a_cell_without_a_readable_answer_is_not_measured_per_protocol() -> None:
     findings = found(lambda cell: 0, lambda cell: 0 if cell.model == "one" else ITEMS)
-    pair = certify(findings).benchmarks[0].scopes[0].pairs[0]
+    pair = certificate_of(findings).benchmarks[0].scopes[0].pairs[0]
     assert pair.per_protocol.measured == pair.size // 2
     assert pair.per_protocol.d1 is None
 
@@ -98,17 +100,19 @@ def unread(cell: Any) -> int:
 def test_no_order_is_claimed_where_one_model_gave_no_readable_answer() -> None:
     """One is wrong throughout, as far as is known: without readable answers that is nothing of the model."""
     findings = found(lambda cell: 0 if cell.model == "one" else ITEMS, unread)
-    (pair,) = (scope.pairs[0] for scope in certify(findings).benchmarks[0].scopes if scope.kind == "full")
+    (pair,) = (
+        scope.pairs[0] for scope in certificate_of(findings).benchmarks[0].scopes if scope.kind == "full"
+    )
     assert (pair.plus, pair.minus) == (0, 8), "a fact of the grid"
     for strength in (pair.evidence.certified, pair.evidence.supported):
         assert strength.claim is None and strength.order.p == 1
     read = found(lambda cell: 0 if cell.model == "one" else ITEMS, ITEMS)
-    (known,) = (scope.pairs[0] for scope in certify(read).benchmarks[0].scopes if scope.kind == "full")
+    (known,) = (scope.pairs[0] for scope in certificate_of(read).benchmarks[0].scopes if scope.kind == "full")
     assert known.evidence.certified.claim == "order"
-    told = " ".join(certify(findings).statements)
+    told = " ".join(certificate_of(findings).statements)
     assert "In 4 configurations one or two gave no readable answer, which are in no test." in told
     assert "Where one gave no readable answer at all, the score says nothing of the model" in told
-    assert "gave no readable answer" not in " ".join(certify(read).statements)
+    assert "gave no readable answer" not in " ".join(certificate_of(read).statements)
 
 
 def test_no_reversal_is_claimed_by_scores_that_nothing_was_read_for() -> None:
@@ -119,7 +123,9 @@ def test_no_reversal_is_claimed_by_scores_that_nothing_was_read_for() -> None:
         return ITEMS if cell.model == ahead else 0
 
     findings = found(correct, unread)
-    (pair,) = (scope.pairs[0] for scope in certify(findings).benchmarks[0].scopes if scope.kind == "full")
+    (pair,) = (
+        scope.pairs[0] for scope in certificate_of(findings).benchmarks[0].scopes if scope.kind == "full"
+    )
     assert pair.plus and pair.minus
     assert pair.evidence.certified.claim is None and pair.evidence.supported.claim is None
     assert pair.evidence.certified.named_minus == ()
@@ -145,8 +151,8 @@ def test_hypotheses_do_not_compare_cells_without_a_readable_answer(outcome: str)
         lambda cell: 0 if cell.model == "one" else 19,
         parsed=lambda cell: 0 if cell.model == "one" else 19,
     )
-    (row,) = certify(findings).hypotheses
-    said = sentence(findings.hypotheses[0], True)
+    (row,) = certificate_of(findings).hypotheses
+    said = hypothesis_sentence(findings.hypotheses[0], True)
     if outcome == "score":
         assert row.verdict == "open" and "with a readable answer under each" in said
     else:
@@ -164,8 +170,8 @@ def test_what_can_be_read_is_compared_and_the_rest_is_named() -> None:
         lambda cell: 0 if silent(cell) else 5 if cell.model == "one" else 10,
         parsed=lambda cell: 0 if silent(cell) else ITEMS,
     )
-    (row,) = certify(findings).hypotheses
+    (row,) = certificate_of(findings).hypotheses
     assert row.effect is not None
     assert row.effect.left_out == 2 * ITEMS, "those of two under `exam`"
     assert row.effect.contrasts[0].change.samples == 2 * ITEMS
-    assert "or under one of them no answer can be read" in sentence(findings.hypotheses[0], True)
+    assert "or under one of them no answer can be read" in hypothesis_sentence(findings.hypotheses[0], True)

@@ -24,7 +24,7 @@ import gridc
 from gridc.compiler.lock.lock import Lock
 from gridc.diagnostics.errors import UsageError, VerificationError
 from gridc.reports.exchange.bundle import MANIFEST
-from gridc.reports.exchange.prml import canonical_yaml, differing, manifests
+from gridc.reports.exchange.prml import canonical_yaml, manifest_differences, manifests
 from gridc.schema.canonical import digest_bytes
 from tests.e2e.conftest import command, make_study
 from tests.recount.studies import graded
@@ -342,9 +342,9 @@ def test_what_does_not_follow_from_the_stamp_is_found(
 ) -> None:
     claims = Path(shutil.copytree(finished / "results" / "graded.prml", tmp_path / "graded.prml"))
     lock = lock_of(finished)
-    assert list(differing(lock, claims)) == []
+    assert list(manifest_differences(lock, claims)) == []
     change(claims)
-    assert [(one.code, one.message.startswith(finding)) for one in differing(lock, claims)] == [
+    assert [(one.code, one.message.startswith(finding)) for one in manifest_differences(lock, claims)] == [
         ("GC715", True)
     ]
 

@@ -10,7 +10,7 @@ import pytest
 
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.changes import ScoreDifference, changes, compare, sensitivities
+from gridc.reports.findings.changes import ScoreDifference, changes, sensitivities, shared_cells
 from gridc.reports.findings.findings import BenchmarkFinding, ModelFinding
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.hypotheses.finding import MeasuredStudy
@@ -48,7 +48,7 @@ def _finding(
     plan: Plan, stored: dict[str, CellOutcomes], name: str, cells: list[CellScore]
 ) -> BenchmarkFinding:
     items = plan.study.items[name]
-    compared = compare(plan.study.spec, items, cells, stored, Direction())
+    compared = shared_cells(plan.study.spec, items, cells, stored, Direction())
     first = {each.cell.model: each for each in reversed(cells)}
     return BenchmarkFinding(
         name, len(items.sampled), items.held, items.unit, len(items.sampled), len(items.sampled), False, 0,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gridc.reports.estimates.components import level_estimates
-from gridc.reports.quantities import QUANTITIES, estimate, needed_rows, needed_words
+from gridc.reports.quantities import QUANTITIES, estimate_row, needed_rows, needed_words
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics.risk import Interval, number_needed
 from tests.reports.test_statements import levelled
@@ -43,7 +43,7 @@ def test_the_section_that_defines_one_is_there(section: str) -> None:
 
 def test_what_is_no_quantity_cannot_be_estimated() -> None:
     with pytest.raises(KeyError):
-        estimate(
+        estimate_row(
             "verdict", id="verdict/a", about="a", estimate=0.5, method="m", assumption="", rows="0" * 64, n=1
         )
 

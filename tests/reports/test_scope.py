@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from gridc.compiler.grid.cells import Cell
-from gridc.reports.card import as_markdown, comparisons, held_fixed, make_cards, verdict
+from gridc.reports.card import as_markdown, card_pairs, card_sentences, make_cards, never_varied
 from gridc.reports.findings.findings import Findings
-from gridc.reports.rendering import markdown
+from gridc.reports.rendering import escape_markdown
 from gridc.schema.card import CardDeck
 from tests.reports.builders import AXES, findings_of, reversing, spec_of
 
@@ -70,12 +70,12 @@ def test_a_providers_model_is_not_said_to_run_here() -> None:
 
 def test_the_verdict_counts_each_pair_once() -> None:
     deck = deck_of(findings_of(spec_of(MODELS), reversing))
-    pairs = comparisons(deck.cards)
+    pairs = card_pairs(deck.cards)
     reversing_pairs = [pair for pair in pairs if pair.row.higher and pair.row.lower]
     assert len(pairs) == 3
-    assert f"{len(reversing_pairs)} of 3 comparisons" in verdict(deck)[0]
+    assert f"{len(reversing_pairs)} of 3 comparisons" in card_sentences(deck)[0]
     own = deck.model_copy(update={"cards": tuple(card for card in deck.cards if card.model == "ant")})
-    assert "of 2 comparisons" in verdict(own)[0]
+    assert "of 2 comparisons" in card_sentences(own)[0]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_verdict_counts_each_pair_once() -> None:
     ],
 )
 def test_the_verdict_is_true_in_its_corners(models: list[str], counts: Any, words: str) -> None:
-    told = " ".join(verdict(deck_of(findings_of(spec_of(dict.fromkeys(models)), counts))))
+    told = " ".join(card_sentences(deck_of(findings_of(spec_of(dict.fromkeys(models)), counts))))
     assert words in told
     assert ("this is established" in told) == ("this is established" in words)
 
@@ -108,7 +108,7 @@ def test_that_other_comparisons_are_counts_is_said_where_there_are_some(some: bo
     """With `some`, cat comes out as bee does, and nothing is established of their comparison."""
     scores = {"ant": 19, "bee": 1, "cat": 1}
     models = dict.fromkeys(scores if some else ["ant", "bee"])
-    told = verdict(deck_of(findings_of(spec_of(models), lambda cell: scores[cell.model])))
+    told = card_sentences(deck_of(findings_of(spec_of(models), lambda cell: scores[cell.model])))
     (claim,) = (sentence for sentence in told if sentence.startswith("For new items of the same kind "))
     assert claim.endswith(". The other comparisons are counts on these items.") is some
 
@@ -116,7 +116,7 @@ def test_that_other_comparisons_are_counts_is_said_where_there_are_some(some: bo
 def test_one_configuration_says_nothing_of_how_far_a_score_moves() -> None:
     axes = {axis: levels[:1] for axis, levels in AXES.items()}
     deck = deck_of(findings_of(spec_of(MODELS, axes=axes), lambda cell: 5))
-    assert any(each.startswith("One configuration is measured") for each in verdict(deck))
+    assert any(each.startswith("One configuration is measured") for each in card_sentences(deck))
     assert "nothing, there is one configuration" in as_markdown(deck)
 
 
@@ -124,13 +124,13 @@ def test_an_interim_deck_claims_nothing_beyond_its_items() -> None:
     def partly(cell: Cell) -> int | None:
         return None if cell.levels["frame"] == "exam" else 19 if cell.model == "ant" else 1
 
-    told = verdict(deck_of(findings_of(spec_of({"ant": None, "bee": None}), partly)))
+    told = card_sentences(deck_of(findings_of(spec_of({"ant": None, "bee": None}), partly)))
     assert "as far as measured" in told[0]
     assert not any("other items" in each for each in told)
 
 
 def test_what_no_card_varies_is_named_once() -> None:
-    names = held_fixed(deck_of(findings_of(spec_of(MODELS), reversing)))
+    names = never_varied(deck_of(findings_of(spec_of(MODELS), reversing)))
     assert len(names) == len(set(names))
     assert set(names) >= APPENDIX_B
 
@@ -152,6 +152,9 @@ def test_the_card_says_what_each_level_sets_and_where_it_comes_from() -> None:
         (axis, level) for axis, levels in deck.varied.items() for level in levels
     }
     for each in deck.levels:
-        assert f"| {markdown(each.level)} | {each.tier} | {markdown(each.sets)} | {each.provenance} |" in text
+        assert (
+            f"| {escape_markdown(each.level)} | {each.tier} | {escape_markdown(each.sets)} | "
+            f"{each.provenance} |" in text
+        )
     held = deck_of(findings_of(spec_of(MODELS, axes={"frame": AXES["frame"][:1]}), reversing))
     assert held.levels == () and "What each level sets" not in as_markdown(held)

@@ -21,7 +21,7 @@ from gridc.reports.findings.conduct import CONDUCT, Conduct
 from gridc.reports.findings.findings import Findings
 from gridc.reports.quantities import needed_cell
 from gridc.reports.rendering import TextTable, as_latex, latex, table_markdown
-from gridc.reports.scorecard.document import as_text, make_scorecard
+from gridc.reports.scorecard.document import make_scorecard, scorecard_markdown
 from gridc.reports.scorecard.methodology import LINES
 from gridc.schema import jsonschema
 from gridc.schema.deviation import DeviationEntry
@@ -346,7 +346,7 @@ def test_the_sign_of_a_difference_is_said_beside_it(direction: str, sign: int) -
     for row in moved:
         assert row.change is not None and row.rate is not None
         assert row.change.difference == pytest.approx(sign * (row.rate - start))
-    shown = as_text(document)
+    shown = scorecard_markdown(document)
     assert "in points of the better direction" in shown
 
 

@@ -17,7 +17,7 @@ from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import StoreError
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.scores import CellScore, cell_scores, standard_error, units_of
+from gridc.reports.findings.scores import CellScore, cell_scores, standard_error, unit_number_of_items
 
 EXTRACT = Cell("m", "b", {"template": "T1"}, Setting(prompt="p", method="extract"))
 RANKING = Cell("m", "b", {"template": "T1"}, Setting(prompt="p", method="loglikelihood"))
@@ -62,7 +62,7 @@ def error_of(values: Mapping[str, Fraction], families: Mapping[str, str]) -> flo
     """The standard error of item means, put on 60 replicates so that all are whole."""
     names = tuple(values)
     correct = np.array([int(values[name] * 60) for name in names])
-    return standard_error(correct, 60, units_of(names, families))
+    return standard_error(correct, 60, unit_number_of_items(names, families))
 
 
 def test_a_score_is_the_exact_share_of_gold_answers() -> None:

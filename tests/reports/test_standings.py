@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gridc.reports.findings.standings import most_compared, tie_groups
-from gridc.reports.statements.standings import first_words, letters, tied, top_words
+from gridc.reports.statements.standings import first_words, tie_letters, tied, top_words
 from gridc.schema.rows import PlaceRow, StandingsRow
 
 
@@ -64,7 +64,7 @@ def test_two_models_share_a_letter_where_and_only_where_they_are_not_told_apart(
         assert (f"m{b}" in others[f"m{a}"]) is (f"m{a}" in others[f"m{b}"]) is ((a, b) not in apart)
     assert all(len(group) > 1 for group in row.tie_groups)
     assert not any(set(one) < set(other) for one in row.tie_groups for other in row.tie_groups)
-    named = letters(row)
+    named = tie_letters(row)
     assert [model for model, own in named.items() if not own] == [
         model for model, own in others.items() if not own
     ]
@@ -73,7 +73,7 @@ def test_two_models_share_a_letter_where_and_only_where_they_are_not_told_apart(
 def test_letters_that_follow_each_other_are_a_range_and_go_on_after_z() -> None:
     every = set(combinations(range(40), 2))
     row = an_order(40, {(a, b) for a, b in every if b - a > 4})
-    named = letters(row)
+    named = tie_letters(row)
     assert (named["m0"], named["m1"], named["m2"], named["m4"]) == ("a", "a, b", "a-c", "a-e")
     assert named["m39"] == "aj" and named["m30"] == "aa-ae"
 

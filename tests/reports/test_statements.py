@@ -18,7 +18,7 @@ from gridc.compiler.lowering.asked import DifferingLevels
 from gridc.compiler.lowering.judging import Guess
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.card import make_cards
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.answers import TEXT_LIKELIHOODS, BitsPerByte, TextLikelihood
 from gridc.reports.findings.components import (
     FACTORIAL,
@@ -50,8 +50,8 @@ from gridc.reports.findings.labels import (
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.findings.summaries import SUMMARIES, StatedStatistic, SummaryValue
-from gridc.reports.page import as_html
-from gridc.reports.statements import choose, claim_scope, sentences
+from gridc.reports.page import page_html
+from gridc.reports.statements import choose, claim_scope, statement_texts
 from gridc.reports.statements.statement import SHELF
 from gridc.runtime.store.events import DrawSpread
 from gridc.schema.audit import TakenBackRow
@@ -482,7 +482,7 @@ def test_a_sentence_is_as_strong_as_its_evidence(counts: Callable[[Cell], int]) 
 
 def test_the_pairs_of_which_something_is_shown_are_named_one_after_the_other() -> None:
     findings = findings_of(spec_of({**TWO, "cat": None}), lambda cell: 19 if cell.model == "ant" else 2)
-    certified = next(each for each in sentences(findings) if each.startswith("Established at"))
+    certified = next(each for each in statement_texts(findings) if each.startswith("Established at"))
     assert ": none reverse and 2 (ant and bee on facts; ant and cat on facts) keep one order" in certified
     assert "all 3 comparisons of a pair on a benchmark's full envelope" in certified
 
@@ -529,15 +529,15 @@ def test_of_pairs_that_unreadable_answers_decide_the_one_whose_lead_turns_is_sho
 
 
 def test_what_is_urgent_stands_before_the_scores_of_a_page() -> None:
-    page = as_html(*(lambda found: (found, certify(found), make_cards(found, "0" * 64)))(noisy(20)))
+    page = page_html(*(lambda found: (found, certificate_of(found), make_cards(found, "0" * 64)))(noisy(20)))
     assert page.index("WITHIN NOISE") < page.index('class="facts"') < page.index('class="chart"')
 
 
 def test_certificate_and_page_have_the_statements_in_one_order() -> None:
     findings = findings_of(spec_of({**TWO, "cat": None}), reversing)
-    assert certify(findings).statements == tuple(sentences(findings))
+    assert certificate_of(findings).statements == tuple(statement_texts(findings))
     parts: list[Any] = list(dict.fromkeys(row.part for row in SHELF.values()))
-    assert [text for part in parts for text in sentences(findings, part)] == sentences(findings)
+    assert [text for part in parts for text in statement_texts(findings, part)] == statement_texts(findings)
 
 
 def test_what_is_said_of_benchmarks_is_said_of_one_before_the_next() -> None:
@@ -587,7 +587,7 @@ def test_the_scope_of_the_claims_holds_every_statement_once(counts: Callable[[Ce
     assert varied == list(scope.not_claimed[len(scope.not_claimed) - len(varied) :])
     beyond = [statement.brief for _, statement in choose(findings) if statement.backing == "certified"]
     assert set(beyond) <= set(scope.supported)
-    page = as_html(findings, certify(findings), make_cards(findings, "0" * 64))
+    page = page_html(findings, certificate_of(findings), make_cards(findings, "0" * 64))
     part = page[page.index('id="claim-scope"') : page.index('id="hypotheses"')]
     assert part.count("<tr>") == 1 + sum(
         max(1, len(said)) for said in (scope.supported, scope.suggestive, scope.not_claimed)
@@ -610,7 +610,9 @@ def test_the_scope_of_the_claims_holds_every_statement_once(counts: Callable[[Ce
 def test_a_statistic_says_why_it_has_no_interval_and_no_value(
     world: Callable[[], Findings], says: str
 ) -> None:
-    (said,) = [text for text in sentences(world(), "rates") if text.startswith("usable on facts (harmonic")]
+    (said,) = [
+        text for text in statement_texts(world(), "rates") if text.startswith("usable on facts (harmonic")
+    ]
     assert says in said
 
 
@@ -618,8 +620,8 @@ def test_bits_per_byte_say_where_a_text_has_no_likelihood() -> None:
     """An impossible text is in no mean of bits: without the number the model looks good."""
     (found,) = weighed()[TEXT_LIKELIHOODS]
     fewer = replace(found, models=(replace(found.models[0], texts=15),))
-    (whole,) = sentences(weighed(), "rates")[-1:]
-    (part,) = sentences(having(weighed(), TEXT_LIKELIHOODS, (fewer,)), "rates")[-1:]
+    (whole,) = statement_texts(weighed(), "rates")[-1:]
+    (part,) = statement_texts(having(weighed(), TEXT_LIKELIHOODS, (fewer,)), "rates")[-1:]
     assert "(on " not in whole
     assert part.endswith("ant 1.2500 [1.0000, 1.5000] (on 15 of 20 texts).")
 

@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 
 import gridc
 from gridc.numbers import with_sign
-from gridc.reports.recorded.words import plain
-from gridc.reports.rendering import markdown
+from gridc.reports.recorded.words import plain_markdown
+from gridc.reports.rendering import escape_markdown
 
 FOLDER = Path(gridc.__file__).parent / "templates" / "reports"
 LONGEST_LINE = 140
@@ -65,7 +65,7 @@ def test_what_rounds_to_nothing_has_no_sign(value: float | Fraction, digits: int
         "&commat;alice",
     ],
 )
-@pytest.mark.parametrize("form", [markdown, plain])
+@pytest.mark.parametrize("form", [escape_markdown, plain_markdown])
 def test_a_text_mentions_nobody_and_links_nowhere(text: str, form: Callable[[str], str]) -> None:
     """As GitHub and the Hub render it, which make links of bare addresses, and mentions of what the page then
     shows."""
@@ -79,4 +79,4 @@ def test_a_text_mentions_nobody_and_links_nowhere(text: str, form: Callable[[str
 
 
 def test_what_is_no_mention_is_left_alone() -> None:
-    assert markdown("pass@1 of 3 at 50 % : www") == "pass@1 of 3 at 50 % : www"
+    assert escape_markdown("pass@1 of 3 at 50 % : www") == "pass@1 of 3 at 50 % : www"

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from gridc.compiler.frontend.expansion import expanded
-from gridc.compiler.frontend.source import read
-from gridc.compiler.frontend.unsupported import uncomputed
+from gridc.compiler.frontend.source import read_source
+from gridc.compiler.frontend.unsupported import uncomputed_rows
 from gridc.compiler.frontend.validate import typed
 from gridc.reports.card import as_markdown, make_cards
-from gridc.reports.certificate import certify
-from gridc.reports.page import as_html
+from gridc.reports.certificate import certificate_of
+from gridc.reports.page import page_html
 from tests.reports.builders import findings_of, reversing, spec_of
 
 SPECS = sorted(
@@ -55,13 +55,13 @@ LISTED = [
 def test_everything_is_listed_once_and_in_every_document() -> None:
     findings = findings_of(spec_of({"ant": None, "bee": None}, **STATED), reversing)
     assert [f"{each.table} {each.id}" for each in findings.uncomputed] == LISTED
-    certificate, deck = certify(findings), make_cards(findings, "0" * 64)
+    certificate, deck = certificate_of(findings), make_cards(findings, "0" * 64)
     (told,) = (each for each in certificate.statements if each.startswith("Stated in the spec and not"))
     assert "fork outcome; falsification F1" in told
     for rows in (certificate.uncomputed, deck.uncomputed):
         assert [f"{each.table} {each.id}" for each in rows] == LISTED
     card = as_markdown(deck)
-    page = as_html(findings, certificate, deck).split("Stated, and not computed")[1].split("</table>")[0]
+    page = page_html(findings, certificate, deck).split("Stated, and not computed")[1].split("</table>")[0]
     for each in findings.uncomputed:
         assert f"<td>{each.table}</td><td>{each.id}</td>" in page
         assert card.count(f"- {each.table} {each.id}:") == 1
@@ -70,16 +70,16 @@ def test_everything_is_listed_once_and_in_every_document() -> None:
 def test_a_study_that_states_nothing_more_has_no_such_list() -> None:
     findings = findings_of(spec_of({"ant": None, "bee": None}), reversing)
     assert findings.uncomputed == ()
-    assert "not computed" not in " ".join(certify(findings).statements)
-    assert "Stated, and not computed" not in as_html(
-        findings, certify(findings), make_cards(findings, "0" * 64)
+    assert "not computed" not in " ".join(certificate_of(findings).statements)
+    assert "Stated, and not computed" not in page_html(
+        findings, certificate_of(findings), make_cards(findings, "0" * 64)
     )
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_no_prediction_of_the_shipped_studies_is_dropped(path: Path) -> None:
-    spec = typed(expanded(read(path)))
-    listed = {(each.table, each.id) for each in uncomputed(spec)}
+    spec = typed(expanded(read_source(path)))
+    listed = {(each.table, each.id) for each in uncomputed_rows(spec)}
     assert not {table for table, _ in listed} & {"hypothesis", "family"}
     assert not {table for table, _ in listed} & {"curve"}
     run = {name for curve in spec.curve for name in curve.forks}

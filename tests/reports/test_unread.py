@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from gridc.compiler.grid.cells import Cell
-from gridc.reports.card import make_cards, verdict
-from gridc.reports.certificate import certify
+from gridc.reports.card import card_sentences, make_cards
+from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.certification import exact_claims
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.scores import Outcomes, counts_against
-from gridc.reports.statements import sentences
-from gridc.reports.statements.answer import answer
+from gridc.reports.statements import statement_texts
+from gridc.reports.statements.answer import study_answer
 from gridc.schema.rows import UnreadRow
 from tests.reports import builders
 from tests.reports.builders import ITEMS, findings_of, spec_of
@@ -53,11 +53,11 @@ def test_two_models_that_answer_alike_are_not_certified_apart_because_one_is_not
         "would earn, the mean score of ant less that of bee lies between 0.0 and +40.0 points: who scores "
         "higher is open."
     )
-    assert said in sentences(findings, "limits")
-    assert said in verdict(make_cards(findings, "0" * 64))
-    check = next(each for each in answer(findings).cautions if each.name == "Unreadable answers")
+    assert said in statement_texts(findings, "limits")
+    assert said in card_sentences(make_cards(findings, "0" * 64))
+    check = next(each for each in study_answer(findings).cautions if each.name == "Unreadable answers")
     assert check.bad and "could decide who is ahead for the two models" in check.text
-    (told,) = [each.row for each in answer(findings).verdicts]
+    (told,) = [each.row for each in study_answer(findings).verdicts]
     assert told.answer == "not_told_apart" and (told.unread_low, told.unread_high) == (0.0, 0.4)
 
 
@@ -67,7 +67,7 @@ def test_what_is_read_keeps_its_claim() -> None:
     (pair,) = findings.benchmarks[0].full.pairs
     assert pair.evidence.certified.first == "ant"
     assert pair.unread.agrees and pair.unread.claim is True and not pair.unread.beyond
-    assert "unreadable" not in answer(findings).result
+    assert "unreadable" not in study_answer(findings).result
 
 
 @pytest.mark.parametrize("share", [4, 5])
@@ -93,14 +93,14 @@ def test_what_is_claimed_up_to_the_limit_says_that_unread_answers_could_turn_it(
     assert (
         "On facts, 18.0 % of bee's answers are unreadable or cut off. By what those would earn, the mean "
         "score of ant less that of bee lies between -3.0 and +15.0 points: who scores higher is open."
-    ) in sentences(findings, "limits")
-    (told,) = answer(findings).verdicts
+    ) in statement_texts(findings, "limits")
+    (told,) = study_answer(findings).verdicts
     assert told.row.answer == "differ" and told.row.p_holm < 0.001 and (told.row.p_unread_holm or 0) > 0.5
     assert told.word == "differ, but unreadable answers could undo it"
-    assert not [each for each in answer(findings).printable if each.yes and "ant scored" in each.text]
-    headline = answer(findings).headline
+    assert not [each for each in study_answer(findings).printable if each.yes and "ant scored" in each.text]
+    headline = study_answer(findings).headline
     assert headline == "Not shown: unreadable answers alone could undo the only difference found."
-    sure = answer(found({"ant": 60, "bee": 12}, {"ant": 100, "bee": 82}, study=study)).headline
+    sure = study_answer(found({"ant": 60, "bee": 12}, {"ant": 100, "bee": 82}, study=study)).headline
     assert sure == "Yes: ant and bee differ under the reference configuration."
 
 
@@ -124,7 +124,7 @@ def test_where_lower_is_better_the_ends_are_those_of_the_score(worst: bool) -> N
     ends = (Fraction(0), Fraction(1, 2)) if worst else (Fraction(1, 2), Fraction(1))
     assert cell.ends == ends
     assert (row.low, row.high) == (float(Fraction(1, 2) - ends[1]), float(Fraction(1, 2) - ends[0]))
-    estimand = certify(findings).benchmarks[0].estimand
+    estimand = certificate_of(findings).benchmarks[0].estimand
     assert estimand.endswith("counts as wrong" if worst else "earns 0, the better end")
 
 
@@ -133,7 +133,7 @@ def test_a_likelihood_has_nothing_to_read() -> None:
     findings = found({"ant": 16, "bee": 8}, {"ant": 20, "bee": 10}, harness=harness)
     row = unread_of(findings)
     assert (row.answers_a, row.unread_b, row.low, row.high) == (0, 0, 0.4, 0.4)
-    assert certify(findings).benchmarks[0].estimand.endswith("none is read from text")
+    assert certificate_of(findings).benchmarks[0].estimand.endswith("none is read from text")
 
 
 @pytest.mark.parametrize("right, read", list(product([(9, 7), (12, 12), (3, 10)], [(20, 14), (15, 15)])))

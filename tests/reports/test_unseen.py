@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, change_words
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, contrast_words
 from tests.recount.arms import gaffke
 from tests.worlds.games import ANALYSIS, TREND, contrast
 from tests.worlds.studies import bench
@@ -49,7 +49,7 @@ def test_gains_alone_are_supported_only_where_gaffkes_test_agrees() -> None:
     assert finding.effect is not None
     low, high = finding.effect.contrasts[0].change.interval or (1.0, 1.0)
     assert low < 0 < high
-    assert "no unit goes against it" in change_words(finding.effect.contrasts[0], finding.effect, True)
+    assert "no unit goes against it" in contrast_words(finding.effect.contrasts[0], finding.effect, True)
 
 
 def norm(z: float) -> float:

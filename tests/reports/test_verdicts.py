@@ -12,7 +12,7 @@ import pytest
 from benchmarks.synthetic import fill
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.calls import PlannedSample
-from gridc.reports.findings.findings import find
+from gridc.reports.findings.findings import all_findings
 from gridc.reports.findings.verdicts import VERDICTS
 from gridc.runtime.store.store import Store
 from gridc.schema.verdicts import VerdictRow, VerdictsRow
@@ -83,7 +83,7 @@ def found(folder: Path) -> VerdictsRow | None:
     compiled = compile_spec(folder / "gridcard.toml", None)
     assert compiled.lock is not None
     with Store.open(folder / "store.sqlite") as store:
-        return find(compiled, compiled.lock, store)[VERDICTS]
+        return all_findings(compiled, compiled.lock, store)[VERDICTS]
 
 
 def right(gold: int, is_right: bool) -> str:

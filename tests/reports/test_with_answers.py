@@ -21,7 +21,7 @@ from gridc.reports import differing_answers
 from gridc.reports.differing_answers import DifferingAnswers, item_place, most_stated
 from gridc.reports.files import file_texts, page_with_answers
 from gridc.reports.findings.examples import EXAMPLES
-from gridc.reports.findings.findings import Findings, find
+from gridc.reports.findings.findings import Findings, all_findings
 from gridc.reports.recorded.as_study import LogStudy
 from gridc.runtime.engines.protocol import Answer
 from gridc.runtime.run import conclude
@@ -83,7 +83,7 @@ def quizzed(
     stored = Store.open(path)
     compiled = compile_spec(folder / "gridcard.toml", None)
     assert compiled.lock is not None
-    return find(compiled, compiled.lock, stored), stored
+    return all_findings(compiled, compiled.lock, stored), stored
 
 
 def _content(said: str | list[float]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from gridc.compiler.lock.deviations import log_path, require_reconciled
 from gridc.compiler.lock.lock import make_lock
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.ray import cluster
-from gridc.runtime.run import RunStep, run
+from gridc.runtime.run import RunStep, run_study
 from gridc.runtime.stages import Open
 
 KILLS = 8
@@ -29,7 +29,9 @@ def main(spec: Path) -> None:
     killed: list[int] = []
 
     def note(name: str, opened: Open, watch: Any = lambda step: None) -> None:
-        done = run(compiled, lock, departures, spec.parent / name / "store.sqlite", watch, open_engine=opened)
+        done = run_study(
+            compiled, lock, departures, spec.parent / name / "store.sqlite", watch, open_engine=opened
+        )
         tokens = sum(spent.work["forward_tokens"] for spent in done.spent)
         runs.append(
             {"run": name, "results": done.results, "executed": done.executed, "forward_tokens": tokens}

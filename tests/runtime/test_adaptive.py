@@ -12,7 +12,7 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
-from gridc.runtime.adaptive_race import from_store, race_study, sentence
+from gridc.runtime.adaptive_race import from_store, race_sentence, race_study
 from gridc.schema.items import UnitLevel
 from tests.reports.builders import AXES, spec_of
 
@@ -69,7 +69,7 @@ def test_levels_that_ask_a_part_of_the_items_are_raced(unit: UnitLevel, size: in
     assert all(asked[key] <= allowed[key] for key in asked)
     assert watched.evaluations == sum(map(len, asked.values()))
     assert watched.of_evaluations == sum(map(len, allowed.values()))
-    words = sentence(verdict)
+    words = race_sentence(verdict)
     assert "a scores higher under" in words and "better" not in words
 
 

@@ -10,7 +10,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.runtime.blinding import JUDGING, BlindedResponse, blind, name_of
+from gridc.runtime.blinding import JUDGING, BlindedResponse, blind, blinded_name
 from gridc.runtime.judging import fresh_secret
 
 PLACES = st.tuples(st.text(max_size=12), st.text(max_size=6), st.integers(0, 9))
@@ -69,7 +69,7 @@ def test_neither_a_uuid_nor_the_order_tells_the_condition() -> None:
     for _ in range(rounds):
         made = blind("stamp", JUDGING, 42, fresh_secret(), responses(places))
         early.update(made.places[each.uuid][0] for each in made.responses[:8])
-        digits.update(name_of(made.nonce, "stamp", JUDGING, places[0])[0])
+        digits.update(blinded_name(made.nonce, "stamp", JUDGING, places[0])[0])
     expected = rounds * 8 / 4
     assert sum((early[cell] - expected) ** 2 / expected for cell in early) < 30  # 3 df: p < 1e-6
     assert sum((digits[each] - rounds / 16) ** 2 * 16 / rounds for each in digits) < 60  # 15 df

@@ -14,8 +14,8 @@ from gridc.compiler.lock.lock import Lock, make_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import IncompleteError
 from gridc.runtime import stages
-from gridc.runtime.merge import merge
-from gridc.runtime.run import RunResult, run
+from gridc.runtime.merge import merge_stores
+from gridc.runtime.run import RunResult, run_study
 from gridc.runtime.stages import Shard
 from gridc.runtime.store.events import ModelLoaded, NoiseMeasured, first_break
 from gridc.runtime.store.store import Store
@@ -48,7 +48,7 @@ class Study:
     def run(self, store: Path, engine: str = "", shard: Shard | None = None) -> RunResult:
         compiled, lock = self.compiled(engine)
         departures = require_reconciled(lock, compiled.study, log_path(self.spec))
-        return run(compiled, lock, departures, store, lambda step: None, shard or Shard())
+        return run_study(compiled, lock, departures, store, lambda step: None, shard or Shard())
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_two_shards_merge_to_the_whole(
     assert all(0 < part.executed < whole[1].executed for part in parts)
     assert not any(part.spent[0].least for part in parts)
     compiled, lock = study.compiled()
-    joined = merge(Plan(compiled.study), lock, tmp_path / "joined.sqlite", stores)
+    joined = merge_stores(Plan(compiled.study), lock, tmp_path / "joined.sqlite", stores)
     assert joined.results == whole[1].results
     assert joined.executed == whole[1].executed == sum(part.executed for part in parts)
     assert tokens(joined) == sum(map(tokens, parts))
@@ -135,7 +135,7 @@ def test_stores_that_disagree_are_not_merged(
         db.execute("UPDATE call SET answer_digest = 'x' WHERE id = (SELECT min(id) FROM call)")
     compiled, lock = study.compiled()
     with pytest.raises(IncompleteError, match="GC618"):
-        merge(Plan(compiled.study), lock, whole[0], [other])
+        merge_stores(Plan(compiled.study), lock, whole[0], [other])
 
 
 def test_a_merge_that_is_refused_changes_nothing(
@@ -152,7 +152,7 @@ def test_a_merge_that_is_refused_changes_nothing(
         db.execute("UPDATE call SET answer_digest = 'x' WHERE id = ?", [call])
     compiled, lock = study.compiled()
     with pytest.raises(IncompleteError, match="GC618"):
-        merge(Plan(compiled.study), lock, joined, [good, bad])
+        merge_stores(Plan(compiled.study), lock, joined, [good, bad])
     with Store.open(joined) as store:
         assert store.progress(whole[1].stamp).answered == 0
         assert not store.events()
@@ -166,14 +166,14 @@ def test_answers_of_other_environments_are_merged_when_that_is_acknowledged(
     compiled, lock = study.compiled()
     joined = tmp_path / "joined.sqlite"
     with pytest.raises(IncompleteError, match=r"GC652 `qwen2` is answered in .*: threads 1 and 2"):
-        merge(Plan(compiled.study), lock, joined, parts)
-    done = merge(Plan(compiled.study), lock, joined, parts, acknowledged=True)
+        merge_stores(Plan(compiled.study), lock, joined, parts)
+    done = merge_stores(Plan(compiled.study), lock, joined, parts, acknowledged=True)
     assert done.executed == whole[1].executed
     with Store.open(joined) as store:
         noted = store.observed(done.stamp)
         assert [sentence.partition(" is ")[0] for sentence in noted[:2]] == ["`qwen2`", "`llama`"]
         assert {load.ran["threads"] for load in store.bodies_of(ModelLoaded)} == {1, 2}
-    again = merge(Plan(compiled.study), lock, joined, parts, acknowledged=True)
+    again = merge_stores(Plan(compiled.study), lock, joined, parts, acknowledged=True)
     assert again.executed == 0
     with Store.open(joined) as store:
         assert store.observed(done.stamp) == noted, "it is noted once"
@@ -196,7 +196,7 @@ def test_a_run_that_was_stopped_takes_the_same_batches_up(
 
     with pytest.raises(Stopped):
         departures = require_reconciled(lock, compiled.study, log_path(study.spec))
-        run(compiled, lock, departures, path, stop)
+        run_study(compiled, lock, departures, path, stop)
     done = study.run(path)
     assert 0 < done.reused < whole[1].executed
     assert done.results == whole[1].results
@@ -304,7 +304,7 @@ def test_the_noise_floor_is_left_out_where_the_caps_have_no_room(
     told: list[str] = []
     compiled, lock = study.compiled(f"threads = 2\n[budget]\ncalls = {calls}\n")
     departures = require_reconciled(lock, compiled.study, log_path(study.spec))
-    done = run(compiled, lock, departures, path, lambda step: told.append(step.doing))
+    done = run_study(compiled, lock, departures, path, lambda step: told.append(step.doing))
     assert (done.executed, done.results) == (calls, whole[1].results)
     assert list(noise(path, done.stamp)) == []
     assert sum("[budget] leaves no room" in each for each in told) == 2, "one for each model"
@@ -356,5 +356,5 @@ def test_stretches_and_their_shards_come_to_the_whole(
     assert sum(part.executed for part in parts) == whole[1].executed
     compiled, lock = study.compiled()
     others = [tmp_path / f"{n}.sqlite" for n in (1, 2)]
-    joined = merge(Plan(compiled.study), lock, tmp_path / "joined.sqlite", others)
+    joined = merge_stores(Plan(compiled.study), lock, tmp_path / "joined.sqlite", others)
     assert joined.results == whole[1].results

@@ -142,12 +142,12 @@ def test_the_code_is_the_engines_and_the_models(monkeypatch: pytest.MonkeyPatch,
     model = zoo.build("llama")
     names = {path.name for path in kept_proofs._sources(model)}
     assert {"modeling_llama.py", "modeling_utils.py", "linear.py"} <= names
-    before = kept_proofs.code_digest(model)
+    before = kept_proofs.proof_digest(model)
     other = tmp_path / "modeling_llama.py"
     module = sys.modules[type(model).__module__]
     other.write_text(Path(str(module.__file__)).read_text() + "\n# patched\n")
     monkeypatch.setattr(module, "__file__", str(other))
-    assert kept_proofs.code_digest(model) != before
+    assert kept_proofs.proof_digest(model) != before
 
 
 def edited(path: Path, home: Path) -> None:

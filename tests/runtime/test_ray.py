@@ -31,7 +31,7 @@ from gridc.diagnostics.errors import BudgetError, GridcError, UnavailableError
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Batch, PendingBatch
 from gridc.runtime.engines.ray import Cluster, _Listener, _stretches, _Worker, cluster
-from gridc.runtime.run import RunResult, RunStep, run
+from gridc.runtime.run import RunResult, RunStep, run_study
 from gridc.runtime.stages import Open
 from gridc.runtime.store.events import ModelLoaded, Observed, Worked
 from gridc.runtime.store.store import Store
@@ -96,7 +96,7 @@ class Home:
         compiled, lock = self.compiled(name, budget)
         self.notes.write_text("")
         departures = require_reconciled(lock, compiled.study, log_path(self.folder / "gridcard.toml"))
-        return run(compiled, lock, departures, store, watch, open_engine=opened)
+        return run_study(compiled, lock, departures, store, watch, open_engine=opened)
 
     def noted(self) -> list[tuple[int, str]]:
         """Which process began which batch, in order."""

@@ -14,7 +14,7 @@ from gridc.runtime import rerun
 from gridc.runtime.engines.protocol import Answer, Generated, Ranked
 from gridc.runtime.rerun import Draw
 from gridc.statistics.exact_tests import detection, excess_p, least_detected, least_exceeding
-from gridc.statistics.reproducibility import ranked
+from gridc.statistics.reproducibility import in_drawn_order
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_the_rate_of_finding_is_that_of_a_simulated_forger(total: int, changed: 
     rounds = 1500
     found = 0
     for _ in range(rounds):
-        drawn_calls = ranked(calls, int(Draw.of(0.1).seed, 16), "rerun s", str)[:drawn]
+        drawn_calls = in_drawn_order(calls, int(Draw.of(0.1).seed, 16), "rerun s", str)[:drawn]
         found += not forged.isdisjoint(drawn_calls)
     chance = detection(total, changed, drawn)
     spread = 4 * (chance * (1 - chance) / rounds) ** 0.5
@@ -126,7 +126,7 @@ def test_a_forger_is_found_at_the_rate_that_is_printed_for_changes_beyond_what_i
         stored[call] = flipped(together[call], 1.1e-3)
     found = 0
     for _ in range(rounds):
-        chosen = ranked(list(together), int(Draw.of(0.2).seed, 16), "rerun s", str)[:drawn]
+        chosen = in_drawn_order(list(together), int(Draw.of(0.2).seed, 16), "rerun s", str)[:drawn]
         some = [{call: answers[call] for call in chosen} for answers in (stored, together, alone)]
         mine = [use for use in uses if use.calls[0] in chosen]
         row = rerun._compare("m", "fp32", total, _held(some[0]), some[1], some[2], mine)
@@ -198,7 +198,7 @@ def test_in_reduced_precision_a_forger_is_found_at_the_rate_that_is_printed(chan
     stored = own | {call: answer(call, "forged") for call in calls[:changed]}
     found = 0
     for _ in range(rounds):
-        chosen = ranked(calls, int(Draw.of(0.2).seed, 16), "rerun s", str)[:drawn]
+        chosen = in_drawn_order(calls, int(Draw.of(0.2).seed, 16), "rerun s", str)[:drawn]
         held = {call: (stored[call].sent, stored[call].content) for call in chosen}
         now = {call: own[call] for call in chosen}
         row = rerun._compare("m", "bf16", total, held, now, now)

@@ -13,7 +13,7 @@ from gridc.runtime.engines.hf.batching import (
     BatchWork,
     Bound,
     TooLargeError,
-    repetitions,
+    repeat_batches,
     schedule,
 )
 from gridc.runtime.engines.hf.sequences import Member, Unit
@@ -110,7 +110,7 @@ def calls(number: int, passage: int = 600, question: int = 20) -> list[list[Memb
 def again(
     tokens: float, number: int = 16, standing: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 ) -> tuple[str, list[BatchWork]]:
-    return repetitions(calls(number), [8] * number, tokens, Bound(10**6, FEW), [standing])
+    return repeat_batches(calls(number), [8] * number, tokens, Bound(10**6, FEW), [standing])
 
 
 def computed(works: list[BatchWork]) -> int:

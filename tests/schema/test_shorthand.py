@@ -18,7 +18,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gridc.compiler.frontend.expansion import expanded
-from gridc.compiler.frontend.source import parse
+from gridc.compiler.frontend.source import parse_source
 from gridc.compiler.frontend.validate import typed
 from gridc.diagnostics.errors import SpecError
 from gridc.schema import jsonschema
@@ -51,7 +51,7 @@ SPECS = {place: (folder, text) for place, folder, text in specs()}
 
 @cache
 def published(name: str) -> Any:
-    return Draft202012Validator(json.loads(jsonschema.text(name)))
+    return Draft202012Validator(json.loads(jsonschema.schema_text(name)))
 
 
 def schema_of(values: dict[str, Any]) -> str:
@@ -80,7 +80,7 @@ def test_every_spec_of_the_pages_passes_the_published_schema(place: str) -> None
 
 def test_an_editor_finds_nothing_wrong_in_any_of_them_and_finds_a_misspelt_key(tmp_path: Path) -> None:
     for name in ("gridcard", "extension"):
-        jsonschema.write(name, tmp_path)
+        jsonschema.write_schema(name, tmp_path)
     files: dict[str, list[Path]] = {"gridcard": [], "extension": []}
     for number, (_, text) in enumerate(SPECS.values()):
         lines = [line for line in text.splitlines() if not line.startswith("#:schema")]
@@ -123,12 +123,12 @@ def mutants(values: dict[str, Any]) -> Iterator[tuple[Keys, dict[str, Any]]]:
 
 def test_what_the_models_schema_refuses_of_a_spec_written_out_the_published_one_refuses() -> None:
     """In short or written out: a misspelt key, a value of another type. And what gridc takes, it takes."""
-    before = Draft202012Validator(jsonschema.of_models("gridcard"))
+    before = Draft202012Validator(jsonschema.model_schema("gridcard"))
     caught = kept = 0
     for place in [place for place in SPECS if place.startswith(("docs/designs.md", "docs/keys.md"))]:
         folder, text = SPECS[place]
         for path, changed in mutants(tomllib.loads(text)):
-            source = parse(toml(changed), folder / "gridcard.toml")
+            source = parse_source(toml(changed), folder / "gridcard.toml")
             try:
                 whole = expanded(source)
             except SpecError:

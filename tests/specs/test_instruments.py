@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.inputs.addresses import PROVIDERS
-from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.diagnostics.errors import SpecError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -49,4 +49,4 @@ def test_no_spec_of_the_repository_raises_a_false_alarm(spec: Path) -> None:
         found = compile_spec(spec)
     if found.study.absent:
         pytest.skip(f"items are absent: {', '.join(found.study.absent)}; GRIDC_DATA names their folder")
-    prove(found.study, found.source)
+    prove_hazards(found.study, found.source)

@@ -49,8 +49,8 @@ def test_units_need_not_be_alike() -> None:
 
 
 def test_p_values_are_inverse_and_neither_overflow_nor_vanish() -> None:
-    assert betting.p_values(np.log([4.0, 0.5])) == pytest.approx([0.25, 2.0])
-    found = betting.p_values(np.array([5000.0, -5000.0]))
+    assert betting.p_of_e_values(np.log([4.0, 0.5])) == pytest.approx([0.25, 2.0])
+    found = betting.p_of_e_values(np.array([5000.0, -5000.0]))
     assert found[0] >= betting.LEAST * 0.99
     assert np.isfinite(found).all()
     with pytest.raises(ValueError, match="larger than its span"):

@@ -124,7 +124,7 @@ def test_limits_and_p_never_contradict_each_other(
 ) -> None:
     size, under, above = (np.array(each, dtype=np.float64) for each in zip(*drawn, strict=True))
     table = units(np.column_stack([size, size]), np.column_stack([under, above]))
-    found = margins.limits(table, 1, 0, alpha)
+    found = margins.difference_limits(table, 1, 0, alpha)
     assert found is not None and found[0] <= found[1]
     inside = -margin < found[0] and found[1] < margin
     near = min(abs(found[0] + margin), abs(found[1] - margin)) < 1e-6
@@ -160,4 +160,4 @@ def test_paired_items_at_the_margin_hold_their_level_exactly(n: int, alpha: floa
 
 def test_no_answer_shows_nothing() -> None:
     none = CaseTable(np.array([[0.0, 2.0]]), np.array([[0.0, 1.0]]), np.array([3]))
-    assert margins.within(none, 1, 0, 0.5) == 1.0 and margins.limits(none, 1, 0, 0.05) is None
+    assert margins.within(none, 1, 0, 0.5) == 1.0 and margins.difference_limits(none, 1, 0, 0.05) is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from gridc.statistics.bounded_ratios import MANY, bounded_ratio, lower_limit
+from gridc.statistics.bounded_ratios import MANY, bounded_ratio, ratio_lower_limit
 
 RANDOM = np.random.default_rng(1)
 
@@ -40,6 +40,6 @@ def test_units_that_were_not_exposed_say_nothing() -> None:
 
 def test_values_of_many_units_are_rounded_without_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes, values = RANDOM.lognormal(0, 1, 3 * MANY), RANDOM.lognormal(0, 1, 3 * MANY)
-    quick = lower_limit(values, sizes, 0 * sizes, 0.025)
+    quick = ratio_lower_limit(values, sizes, 0 * sizes, 0.025)
     monkeypatch.setattr("gridc.statistics.bounded_ratios.MANY", 10 * MANY)
-    assert quick == pytest.approx(lower_limit(values, sizes, 0 * sizes, 0.025), rel=0.002)
+    assert quick == pytest.approx(ratio_lower_limit(values, sizes, 0 * sizes, 0.025), rel=0.002)

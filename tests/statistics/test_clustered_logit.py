@@ -13,11 +13,11 @@ from gridc.statistics.case_totals import (
     DesignMatrix,
     case_table,
     collapse,
-    distinct,
+    distinct_rows,
     factor,
     numbered,
-    scored,
     treatment,
+    with_dose,
 )
 from gridc.statistics.clustered_logit import NotEstimable, combination, fit, maximum, separated
 from tests.statistics.counted import totals_of_counts
@@ -149,7 +149,7 @@ def test_a_dose_is_one_column() -> None:
         tuple(c for c in design.columns if not c or c[0][0] != "arm"),
         np.delete(design.matrix, design.places("arm"), axis=1),
     )
-    dosed = scored(bare, "dose", [0.0, 1.0, 2.0, 5.0] * 6)
+    dosed = with_dose(bare, "dose", [0.0, 1.0, 2.0, 5.0] * 6)
     ours = fit(dosed.matrix, collapse(case, pattern, outcome, 24))
     theirs = oracle(dosed.matrix[pattern], outcome, case)
     assert ours.coefficients == pytest.approx(theirs.params, abs=1e-8)
@@ -244,9 +244,9 @@ def test_names_are_numbered_and_rows_told_apart_as_by_sorting() -> None:
     names = np.array([7, 2, 7, 4_000_000_000, 2])
     for own in (names, names % 9):
         assert (numbered(own) == np.unique(own, return_inverse=True)[1]).all()
-    kinds, of_row = distinct(np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0], [1.0, 0.0]]))
+    kinds, of_row = distinct_rows(np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0], [1.0, 0.0]]))
     assert kinds.tolist() == [[1, 2], [0, 0], [1, 0]] and of_row.tolist() == [0, 1, 0, 2]
-    assert [len(part) for part in distinct(np.zeros((0, 3)))] == [0, 0]
+    assert [len(part) for part in distinct_rows(np.zeros((0, 3)))] == [0, 0]
 
 
 def test_the_maximum_alone_is_that_of_the_fit() -> None:

@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import friedmanchisquare
 from statsmodels.stats.contingency_tables import cochrans_q
 
-from gridc.statistics.rank_tests import concordance, exchanged_range
+from gridc.statistics.rank_tests import exchanged_range, kendalls_w
 
 
 @pytest.mark.parametrize("most", [1, 3, 1000])
 @pytest.mark.parametrize(("rows", "columns"), [(5, 3), (40, 12), (300, 60)])
 def test_friedman_is_that_of_scipy(rows: int, columns: int, most: int) -> None:
     table = np.random.default_rng(rows).integers(0, most + 1, (rows, columns))
-    ours = concordance(table)
+    ours = kendalls_w(table)
     theirs = friedmanchisquare(*table.T)
     assert ours is not None and ours.freedom == columns - 1
     assert ours.chi2 == pytest.approx(theirs.statistic, rel=1e-12)
@@ -24,7 +24,7 @@ def test_friedman_is_that_of_scipy(rows: int, columns: int, most: int) -> None:
 
 def test_of_right_and_wrong_it_is_cochrans_q() -> None:
     table = np.random.default_rng(3).integers(0, 2, (50, 7))
-    ours, theirs = concordance(table), cochrans_q(table)
+    ours, theirs = kendalls_w(table), cochrans_q(table)
     assert ours is not None
     assert (ours.chi2, ours.p) == pytest.approx((theirs.statistic, theirs.pvalue))
 
@@ -33,11 +33,11 @@ def test_w_by_hand() -> None:
     """Kendall's example of three judges and six subjects without ties, and the ends of the scale."""
     ranks = np.array([[1, 6, 3, 2, 5, 4], [1, 5, 6, 4, 2, 3], [6, 3, 2, 5, 4, 1]])
     deviations = ranks.sum(axis=0) - 10.5
-    found = concordance(ranks)
+    found = kendalls_w(ranks)
     assert found is not None and found.w == pytest.approx(12 * (deviations**2).sum() / (9 * (6**3 - 6)))
-    alike, opposed = concordance([[1, 2, 3]] * 4), concordance([[1, 2], [2, 1]])
+    alike, opposed = kendalls_w([[1, 2, 3]] * 4), kendalls_w([[1, 2], [2, 1]])
     assert alike is not None and opposed is not None and (alike.w, opposed.w) == (1, 0)
-    assert concordance([[2, 2, 2], [5, 5, 5]]) is None and concordance([[1], [2]]) is None
+    assert kendalls_w([[2, 2, 2], [5, 5, 5]]) is None and kendalls_w([[1], [2]]) is None
 
 
 def test_the_range_by_chance_is_that_of_all_exchanges() -> None:
@@ -58,7 +58,7 @@ def test_of_levels_that_do_nothing_few_are_called_apart(columns: int) -> None:
     below = np.zeros(2)
     for _ in range(400):
         table = (random.random((40, columns)) < random.beta(1, 1, (40, 1))).astype(np.int64)
-        test = concordance(table)
+        test = kendalls_w(table)
         assert test is not None
         below += [exchanged_range(table, 40, 99, 7).p <= 0.05, test.p <= 0.05]
     assert (np.abs(below / 400 - 0.05) < 0.033).all(), below

@@ -9,7 +9,7 @@ import pytest
 from gridc.reports.findings.analysis import robustness, stratified
 from gridc.reports.findings.scores import Outcomes, sum_units
 from gridc.statistics.envelope import Direction
-from gridc.statistics.paired_runs import by_level, pair_levels, pair_stores, summarise
+from gridc.statistics.paired_runs import by_level, pair_levels, pair_stores, summarise_differences
 
 
 def cell(model: str, precision: str, template: str, score: str) -> tuple[dict[str, str], Fraction]:
@@ -32,16 +32,16 @@ def test_cells_are_paired_when_all_else_agrees_and_subtracted_exactly() -> None:
 
 
 def test_a_summary_has_the_sample_standard_deviation() -> None:
-    found = summarise([Fraction(-1, 5), Fraction(0), Fraction(1, 10)])
+    found = summarise_differences([Fraction(-1, 5), Fraction(0), Fraction(1, 10)])
     assert found.n == 3
     assert found.mean == pytest.approx(-1 / 30)
     assert found.sd == pytest.approx(np.std([-0.2, 0, 0.1], ddof=1))
     assert found.mean_absolute == pytest.approx(0.1)
     assert found.median_absolute == 0.1
     assert found.max_absolute == 0.2
-    assert summarise([Fraction(1)]).sd is None
+    assert summarise_differences([Fraction(1)]).sd is None
     with pytest.raises(ValueError, match="no differences"):
-        summarise([])
+        summarise_differences([])
 
 
 def test_levels_partition_the_pairs_of_every_axis_that_varies() -> None:

@@ -17,7 +17,7 @@ from gridc.statistics.curve import (
     permutation_p,
     refits,
     shuffles,
-    summarise,
+    summarise_curve,
 )
 from tests.statistics.test_clustered_logit import ARMS, BENCHMARKS, MODELS, oracle, study
 
@@ -201,7 +201,7 @@ def test_the_test_reads_the_median_and_the_larger_share() -> None:
         significant = log_odds[at][p[at] <= 0.05]
         assert median[at] == pytest.approx(abs(sorted(log_odds[at])[3]))
         assert share[at] == pytest.approx(max(sum(significant < 0), sum(significant > 0)) / 7)
-        found = summarise(log_odds[at], p[at], 0.05)
+        found = summarise_curve(log_odds[at], p[at], 0.05)
         assert (abs(found.median), found.share) == (median[at], share[at])
     assert len(np.unique(share[~np.isnan(share)])) > 2
 
@@ -226,6 +226,6 @@ def test_a_shuffle_that_cannot_be_fitted_counts_against_the_curve() -> None:
 
 
 def test_the_summary_counts_what_is_significant_on_each_side() -> None:
-    found = summarise(np.array([-2.0, -1.0, 1.0, 0.5]), np.array([0.01, 0.2, 0.04, 0.06]), 0.05)
+    found = summarise_curve(np.array([-2.0, -1.0, 1.0, 0.5]), np.array([0.01, 0.2, 0.04, 0.06]), 0.05)
     assert (found.below, found.above) == (0.25, 0.25)
     assert found.median == pytest.approx(-0.25)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gridc.statistics.case_totals import DesignMatrix, collapse, factor, scored, treatment
+from gridc.statistics.case_totals import DesignMatrix, collapse, factor, treatment, with_dose
 from gridc.statistics.clustered_logit import LogitFit, NotEstimable, combination, fit, unit
 from gridc.statistics.risk import arm_sums, percentile_interval, resampled_rates
 from tests.statistics.counted import totals_of_counts
@@ -25,7 +25,9 @@ def design(kind: str) -> tuple[DesignMatrix, list[int]]:
         factor("model", MODELS, [model for model, _ in PLACES]),
     ]
     if kind == "trend":
-        made = scored(treatment(factors[1:]), "dose", [float("014"["abc".index(arm)]) for _, arm in PLACES])
+        made = with_dose(
+            treatment(factors[1:]), "dose", [float("014"["abc".index(arm)]) for _, arm in PLACES]
+        )
         return made, [len(made.columns) - 1]
     made = treatment(factors, [("arm", "model")] if kind == "interaction" else [])
     return made, made.places("arm", "model") if kind == "interaction" else made.places("arm")

@@ -19,21 +19,21 @@ from gridc.statistics.envelope import (
     Direction,
     cfr_interval,
     concordance,
-    count,
+    count_orders,
     disperse,
     draws,
     flip_rate,
     goodness,
-    interval,
     max_cfr_interval,
     max_statistic,
     mismatch,
-    order_of,
+    model_order,
+    percentiles_of,
     reachable,
     sdi_interval,
     tau_interval,
 )
-from gridc.statistics.paired_runs import Delta, by_level, pair_levels, summarise, unit_test
+from gridc.statistics.paired_runs import Delta, by_level, pair_levels, summarise_differences, unit_test
 from gridc.statistics.variance import MODEL, decompose
 
 Rows = dict[str, dict[str, Fraction | None]]
@@ -126,10 +126,10 @@ def test_an_sdi_without_a_mean_is_no_number() -> None:
 
 
 def test_a_range_takes_what_is_defined() -> None:
-    found = interval(0.5, np.array([np.nan, 0.1, 0.3]), 0.0)
+    found = percentiles_of(0.5, np.array([np.nan, 0.1, 0.3]), 0.0)
     assert (found.point, found.low, found.high, found.dropped) == (0.5, 0.3, 0.3, 1)
-    assert interval(None, np.array([0.1, 0.2])).point is None
-    nothing = interval(0.25, np.array([np.nan] * 3))
+    assert percentiles_of(None, np.array([0.1, 0.2])).point is None
+    nothing = percentiles_of(0.25, np.array([np.nan] * 3))
     assert (nothing.point, nothing.low, nothing.dropped) == (0.25, None, 3)
 
 
@@ -187,7 +187,7 @@ def test_lower_is_better_turns_scores_and_keeps_what_is_missing() -> None:
 def test_mismatch_counts_pairs_of_configurations_by_hand() -> None:
     found = mismatch(scores(*ROWS, (3, 2, 1)))
     orders = [
-        order_of({model: Fraction(value) for model, value in zip("abc", row, strict=True)})
+        model_order({model: Fraction(value) for model, value in zip("abc", row, strict=True)})
         for row in (*ROWS, (3, 2, 1))
     ]
     differ = sum(one != other for one, other in combinations(orders, 2))
@@ -204,7 +204,7 @@ def test_mismatch_counts_pairs_of_configurations_by_hand() -> None:
 def test_what_follows_from_the_signs_of_a_pair(signs: list[int | None]) -> None:
     """Majority, minority bound and expected search, each by going through every case."""
     one = {str(place): None if sign is None else Fraction(1 + sign, 2) for place, sign in enumerate(signs)}
-    found = count("a", "b", one, {place: Fraction(1, 2) for place in one})
+    found = count_orders("a", "b", one, {place: Fraction(1, 2) for place in one})
     plus, minus, size = signs.count(1), signs.count(-1), len(signs)
     assert found.majority == (1 if plus > minus else -1 if minus > plus else 0)
     drawn = size - signs.count(None)
@@ -232,12 +232,12 @@ def test_a_score_at_the_mark_passes_in_either_direction() -> None:
 
 def test_summaries_count_what_is_over_five_and_ten_points() -> None:
     deltas = [Fraction(k, 1000) for k in (50, -50, 51, -100, 100, 101, -109, 110, 0)]
-    found = summarise(deltas)
+    found = summarise_differences(deltas)
     assert (found.over_5, found.over_10) == (6, 3)
     assert found.sd == pytest.approx(stdev(float(each) for each in deltas))
-    pair = summarise([Fraction(1, 4), Fraction(1, 2)])
+    pair = summarise_differences([Fraction(1, 4), Fraction(1, 2)])
     assert pair.sd == pytest.approx(stdev([0.25, 0.5]))
-    assert summarise([Fraction(1, 4)]).sd is None
+    assert summarise_differences([Fraction(1, 4)]).sd is None
 
 
 def test_an_axis_with_one_level_says_nothing_apart() -> None:
@@ -319,8 +319,11 @@ def test_balance_is_equal_counts_of_every_pair_of_levels() -> None:
     ("call", "words"),
     [
         (lambda: disperse([]), "^no scores$"),
-        (lambda: summarise([]), "^no differences$"),
-        (lambda: count("a", "b", {}, {}), "^both models need scores for the same, non-empty envelope$"),
+        (lambda: summarise_differences([]), "^no differences$"),
+        (
+            lambda: count_orders("a", "b", {}, {}),
+            "^both models need scores for the same, non-empty envelope$",
+        ),
         (lambda: decompose([1.0], {MODEL: ["a", "b"]}), "^every factor needs one level for each score$"),
     ],
 )

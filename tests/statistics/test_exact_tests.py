@@ -18,7 +18,7 @@ ALPHA = 0.05
 
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_mcnemar_is_the_binomial_test_of_the_discordant_items(b: int, c: int) -> None:
-    found = exact_tests.mcnemar(np.array([[1] * b + [-1] * c + [0] * 5]))
+    found = exact_tests.mcnemar_tests(np.array([[1] * b + [-1] * c + [0] * 5]))
     assert (found.kind, found.ahead[0], found.behind[0]) == ("mcnemar", b, c)
     if b + c:
         assert found.plus[0] == pytest.approx(stats.binomtest(b, b + c, alternative="greater").pvalue)

@@ -10,7 +10,7 @@ from gridc.statistics.grim import (
     PrintedShare,
     always_possible,
     counts,
-    differences,
+    difference_possible,
     interval_methods,
     needed_rules,
 )
@@ -46,7 +46,7 @@ def test_a_difference_is_possible_where_some_two_counts_give_it(n: int, m: int) 
     for hundredths in range(-100, 101):
         text = Decimal(hundredths) / 100
         asked = figure(f"{text:.2f}")
-        assert differences(asked, range(n + 1), n, range(m + 1), m) == (text in printed)
+        assert difference_possible(asked, range(n + 1), n, range(m + 1), m) == (text in printed)
 
 
 def test_a_difference_of_two_stated_rates_takes_their_counts_alone() -> None:
@@ -57,8 +57,8 @@ def test_a_difference_of_two_stated_rates_takes_their_counts_alone() -> None:
                 text = Decimal(hundredths) / 100
                 first, second = range(i, min(i + 2, n) + 1), range(j, j + 1)
                 expected = any(text in printings(a - j, n) for a in first)
-                assert differences(figure(f"{text:.2f}"), first, n, second, n) == expected
-    assert not differences(figure("0.10"), range(0), n, range(3), n)
+                assert difference_possible(figure(f"{text:.2f}"), first, n, second, n) == expected
+    assert not difference_possible(figure("0.10"), range(0), n, range(3), n)
 
 
 @pytest.mark.parametrize(

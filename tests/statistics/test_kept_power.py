@@ -15,8 +15,8 @@ from gridc.statistics.expected_power import (
     DecidingTest,
     Layout,
     Stratum,
+    assumed_design,
     coefficients_of,
-    design_of,
     power,
     smallest,
 )
@@ -69,7 +69,7 @@ def test_promised_power_is_kept(name: str, claim: ClaimKind, layout: Layout, cha
     test, assumed = DecidingTest(claim, "two-sided", 0.05), Assumptions(changing, 0.1)
     effect = smallest(test, layout, assumed)
     assert effect is not None
-    design = design_of(test, layout)
+    design = assumed_design(test, layout)
     tested = unit(coefficients_of(test, layout, design), len(design.columns))
     random, found = np.random.default_rng(1), 0
     for _ in range(STUDIES):

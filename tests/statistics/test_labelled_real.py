@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from gridc.compiler.instrument.refusals import refusal_keywords
-from gridc.statistics.exact_tests import holm, mcnemar
+from gridc.statistics.exact_tests import holm, mcnemar_tests
 from gridc.statistics.labelled import CorrectedShare, LabelledRows, corrected_share
 from tests.statistics.test_labelled_sizes import remembered
 from tests.statistics.test_nulls import told
@@ -91,7 +91,7 @@ def drawn(of: str, real: Answers, labels: int, draws: int) -> Drawn:
     shares = real.worth(of, real.people).mean(axis=1)
     machine = real.worth(of, real.phrases)
     pairs = list(combinations(range(len(real.models)), 2))
-    tests = mcnemar(np.array([machine[a] - machine[b] for a, b in pairs]).astype(np.int64))
+    tests = mcnemar_tests(np.array([machine[a] - machine[b] for a, b in pairs]).astype(np.int64))
     found = Drawn(np.zeros(len(shares)), np.zeros(len(shares)))
     for _ in range(draws):
         seen = np.isin(np.arange(count), random.permutation(count)[:labels])

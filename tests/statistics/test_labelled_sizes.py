@@ -425,8 +425,8 @@ def test_widths_beside_other_ways(name: str, labels: int) -> None:
         reach = float(student.ppf(0.975, total - 1))
         ways = {
             "gridc": rows.new(),
-            "people alone": unit_intervals.limits(points / labels, labels, 0.05),
-            "machine alone": unit_intervals.limits(said / len(seen), len(seen), 0.05),
+            "people alone": unit_intervals.clopper_pearson(points / labels, labels, 0.05),
+            "machine alone": unit_intervals.clopper_pearson(said / len(seen), len(seen), 0.05),
             "PPI++ normal": (
                 normal[0] - norm.ppf(0.975) * normal[1],
                 normal[0] + norm.ppf(0.975) * normal[1],

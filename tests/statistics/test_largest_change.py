@@ -40,11 +40,14 @@ def test_a_unit_that_changed_by_more_refuses_both_sides() -> None:
     for change in (-6, 6):
         table = units(20, [*still, change])
         assert margins.within(table, 1, 0, 0.1, 0.3) <= 0.05
-        assert margins.limits(table, 1, 0, 0.05, 0.3) is not None
+        assert margins.difference_limits(table, 1, 0, 0.05, 0.3) is not None
         for test in (margins.above, margins.below, margins.within, margins.outside):
             assert test(units(20, [*still, change + (1 if change > 0 else -1)]), 1, 0, 0.1, 0.3) == 1.0
         assert (
-            margins.limits(units(20, [*still, change + (1 if change > 0 else -1)]), 1, 0, 0.05, 0.3) is None
+            margins.difference_limits(
+                units(20, [*still, change + (1 if change > 0 else -1)]), 1, 0, 0.05, 0.3
+            )
+            is None
         )
 
 
@@ -52,7 +55,7 @@ def test_a_unit_that_changed_by_more_refuses_both_sides() -> None:
 @given(st.lists(st.integers(-5, 5), min_size=3, max_size=25), st.sampled_from([0.02, 0.1, 0.2]))
 def test_limits_and_p_agree(changes: list[int], margin: float) -> None:
     table = units(20, changes)
-    found = margins.limits(table, 1, 0, 0.05, 0.25)
+    found = margins.difference_limits(table, 1, 0, 0.05, 0.25)
     assert found is not None
     inside = -margin < found[0] and found[1] < margin
     near = min(abs(found[0] + margin), abs(found[1] - margin)) < 1e-6

@@ -51,7 +51,7 @@ def supported(
     differences: Whole, contrasts: Whole, seed: int, flips: int = 499, span: int = 0
 ) -> tuple[float, float]:
     """p of the reversal, and the smaller p of "somewhere" in either direction, doubled."""
-    signs = sign_flips.flips(differences.shape[1], flips, seed)
+    signs = sign_flips.random_signs(differences.shape[1], flips, seed)
     found = sign_flips.max_t_alone(differences, contrasts, signs)
     found = sign_flips.where_seen(found, differences, contrasts, span or int(np.abs(differences).max()))
     up, down = float(found.plus.min()), float(found.minus.min())
@@ -75,7 +75,7 @@ def test_models_that_do_not_reverse(null: str, own: float) -> None:
     certified = flipped = named = observed = 0
     for run in range(runs):
         a, b = world.outcomes(295, random)
-        tests = exact_tests.mcnemar(a - b)
+        tests = exact_tests.mcnemar_tests(a - b)
         certified += reversal(tests) <= ALPHA
         flipped += supported(a - b, contrasts, run)[0] <= ALPHA
         up, down = (np.array(exact_tests.holm(p.tolist())) <= ALPHA / 2 for p in (tests.plus, tests.minus))
@@ -122,7 +122,7 @@ def test_families_that_are_skewed_and_agree_on_average(skew: str, units: int) ->
 
 def plain(differences: Whole, contrasts: Whole, seed: int, flips: int = 499) -> float:
     """The smaller p of "somewhere" in either direction, doubled, by flips of t as it is."""
-    signs = sign_flips.flips(differences.shape[1], flips, seed)
+    signs = sign_flips.random_signs(differences.shape[1], flips, seed)
     rows = contrasts @ differences
     rows = rows / np.maximum(np.sqrt((rows**2).sum(axis=1)), 1e-300)[:, None]
     t, drawn = rows.sum(axis=1), rows @ signs

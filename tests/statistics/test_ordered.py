@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from gridc.statistics.rank_tests import isotonic, jonckheere_terpstra, page
+from gridc.statistics.rank_tests import isotonic, jonckheere_terpstra, page_trend
 
 
 def test_jonckheere_terpstra_has_the_mean_and_variance_of_all_assignments() -> None:
@@ -39,7 +39,7 @@ def test_page_has_the_mean_and_variance_of_permuting_each_case(doses: list[float
     weights = np.array([1.0, 2.0, 3.0] if doses is None else doses)
     each = [[float(np.dot(weights, order)) for order in permutations(rankdata(row))] for row in table]
     values = np.array([sum(draw) for draw in product(*each)])
-    found = page(table, doses)
+    found = page_trend(table, doses)
     assert found.statistic == pytest.approx(sum(float(np.dot(weights, rankdata(row))) for row in table))
     assert (found.mean, found.deviation) == pytest.approx((values.mean(), values.std()))
 
@@ -49,19 +49,19 @@ def test_page_is_that_of_scipy_without_ties() -> None:
 
     table = np.random.default_rng(0).normal(size=(30, 4))
     theirs = page_trend_test(table, method="asymptotic")
-    ours = page(table)
+    ours = page_trend(table)
     assert (ours.statistic, ours.p) == pytest.approx((theirs.statistic, theirs.pvalue))
 
 
 def test_no_variation_is_no_trend() -> None:
-    assert page([[1, 1, 1]] * 4).p == 1
+    assert page_trend([[1, 1, 1]] * 4).p == 1
     assert jonckheere_terpstra([[1, 1], [1, 1]]).p == 1
 
 
 @pytest.mark.parametrize("wrong", [[0.0, 0.0, 1.0], [0.0, 1.0]])
 def test_doses_have_to_increase(wrong: list[float]) -> None:
     with pytest.raises(ValueError, match="increasing"):
-        page([[1, 2, 3]], wrong)
+        page_trend([[1, 2, 3]], wrong)
 
 
 def test_isotonic_means_are_pooled_by_weight() -> None:

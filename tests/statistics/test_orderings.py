@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gridc.statistics.envelope import PairCounts, concordance, count, order_of, reachable
+from gridc.statistics.envelope import PairCounts, concordance, count_orders, model_order, reachable
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -42,7 +42,7 @@ def _score(value: int | None) -> Fraction | None:
 
 
 def pairs_of(scores: Mapping[str, Mapping[str, Fraction | None]]) -> list[PairCounts]:
-    return [count(a, b, scores[a], scores[b]) for a, b in combinations(scores, 2)]
+    return [count_orders(a, b, scores[a], scores[b]) for a, b in combinations(scores, 2)]
 
 
 def test_orders_of_a_hand_made_grid_are_counted_three_ways() -> None:
@@ -71,7 +71,7 @@ def test_each_order_names_the_first_configuration_that_shows_it() -> None:
 
 def test_tied_models_stand_in_one_group_by_name() -> None:
     row = {"z": Fraction(1, 2), "a": Fraction(2, 4), "k": Fraction(3, 4)}
-    assert order_of(row) == (("k",), ("a", "z"))
+    assert model_order(row) == (("k",), ("a", "z"))
 
 
 def test_configurations_with_a_missing_score_show_no_order() -> None:

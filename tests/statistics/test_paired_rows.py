@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.statistics import margins
-from gridc.statistics.case_totals import case_table, paired
+from gridc.statistics.case_totals import case_table, paired_totals
 
 ITEMS = st.integers(1, 3).flatmap(
     lambda arms: st.lists(
@@ -25,7 +25,7 @@ def test_every_item_weighs_the_same_under_all_levels_or_nothing(rows: list[list[
     """The rates are those of items one by one, each with its mean as often as its weight says."""
     counts = np.array([[count for count, _ in row] for row in rows])
     earned = np.array([[float(min(pair)) for pair in row] for row in rows])
-    kept, sums = paired(counts, earned)
+    kept, sums = paired_totals(counts, earned)
     whole = [row for row in rows if all(count for count, _ in row)]
     ratios = {tuple(Fraction(count, row[0][0]) for count, _ in row) for row in whole}
     weights = [min(count for count, _ in row) if len(ratios) > 1 else row[0][0] for row in whole]
@@ -40,7 +40,7 @@ def test_every_item_weighs_the_same_under_all_levels_or_nothing(rows: list[list[
 
 def test_levels_that_are_asked_in_one_proportion_keep_all_their_answers() -> None:
     counts = np.array([[1, 3], [1, 3], [0, 3]])
-    kept, sums = paired(counts, np.array([[1.0, 2.0], [0.0, 0.0], [0.0, 3.0]]))
+    kept, sums = paired_totals(counts, np.array([[1.0, 2.0], [0.0, 0.0], [0.0, 3.0]]))
     assert kept.tolist() == [[1, 3], [1, 3], [0, 0]]
     assert sums.tolist() == [[1, 2], [0, 0], [0, 0]]
 
@@ -54,7 +54,7 @@ def refuted(seed: int, pairs: bool) -> bool:
     read = np.stack([~hard | (random.random(300) < 0.3), np.ones(300, np.bool_)], axis=1)
     counts, earned = read.astype(np.int64), (read & right[:, None]).astype(float)
     if pairs:
-        counts, earned = paired(counts, earned)
+        counts, earned = paired_totals(counts, earned)
     case, arm = np.nonzero(counts)
     table = case_table(case, arm, earned[case, arm], 2, counts[case, arm])
     return margins.above(table, 0, 1, 0.05) <= 0.05

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.statistics.envelope import PairCounts, Witness, count, flip_rate
+from gridc.statistics.envelope import PairCounts, Witness, count_orders, flip_rate
 
 Grid = list[tuple[int | None, int | None]]
 
@@ -21,7 +21,7 @@ def counted(grid: Grid, a: str = "a", b: str = "b") -> PairCounts:
     """The counts of a grid of (a's score, b's score), in quarters; row n is configuration `cn`."""
     left = {f"c{n}": None if x is None else Fraction(x, 4) for n, (x, _) in enumerate(grid)}
     right = {f"c{n}": None if y is None else Fraction(y, 4) for n, (_, y) in enumerate(grid)}
-    return count(a, b, left, right)
+    return count_orders(a, b, left, right)
 
 
 def numbers(pair: PairCounts) -> tuple[int, int, int, int, int]:
@@ -74,7 +74,7 @@ def test_published_shape_of_a_pair_23_of_48() -> None:
 def test_scores_are_compared_exactly_where_floats_would_tie() -> None:
     third, nearly = Fraction(1, 3), Fraction(1, 3) + Fraction(1, 10**30)
     assert float(third) == float(nearly)
-    assert count("a", "b", {"c": nearly}, {"c": third}).plus == 1
+    assert count_orders("a", "b", {"c": nearly}, {"c": third}).plus == 1
 
 
 def test_witnesses_are_the_largest_gaps_in_each_direction() -> None:
@@ -92,12 +92,12 @@ def test_no_witness_for_a_direction_that_does_not_occur() -> None:
 @pytest.mark.parametrize("other", [{}, {"c1": Fraction(1)}, {"c0": Fraction(1), "c1": Fraction(1)}])
 def test_two_different_envelopes_are_refused(other: dict[str, Fraction | None]) -> None:
     with pytest.raises(ValueError, match="same, non-empty envelope"):
-        count("a", "b", {"c0": Fraction(1)}, other)
+        count_orders("a", "b", {"c0": Fraction(1)}, other)
 
 
 def test_an_empty_envelope_is_refused() -> None:
     with pytest.raises(ValueError, match="non-empty"):
-        count("a", "b", {}, {})
+        count_orders("a", "b", {}, {})
 
 
 @given(HOLES)
@@ -136,7 +136,7 @@ def test_the_order_of_configurations_does_not_matter(grid: Grid, random: Random)
     def exact(scores: dict[str, int | None]) -> dict[str, Fraction | None]:
         return {name: None if value is None else Fraction(value, 4) for name, value in scores.items()}
 
-    straight, shuffled = counted(grid), count("a", "b", exact(left), exact(right))
+    straight, shuffled = counted(grid), count_orders("a", "b", exact(left), exact(right))
     assert numbers(straight) == numbers(shuffled)
     assert (straight.rho_flip, straight.d1, straight.d2) == (shuffled.rho_flip, shuffled.d1, shuffled.d2)
     for one, other in (

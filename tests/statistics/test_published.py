@@ -25,7 +25,7 @@ from gridc.statistics.envelope import (
     mismatch,
 )
 from gridc.statistics.exact_tests import expected_until_both
-from gridc.statistics.paired_runs import summarise
+from gridc.statistics.paired_runs import summarise_differences
 from gridc.statistics.variance import Decomposition, TermShare
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("safetyrepro.json").read_text())
@@ -250,7 +250,7 @@ def test_precision_deltas_of_the_printed_cells() -> None:
     rows = TABLES["appO_top5"]["rows"]
     deltas = [Fraction(str(row["BF16"])) - Fraction(str(row["NF4"])) for row in rows]
     assert [float(each) for each in deltas] == [row["delta"] for row in rows]
-    found = summarise(deltas)
+    found = summarise_differences(deltas)
     summary = TABLES["appO_ranges"]["rows"], TABLES["appO_top5"]["summary"]
     assert found.n == summary[1]["over5"] == 5
     assert printed(found.max_absolute, 1) == printed(summary[1]["max_abs"], 1)

@@ -20,7 +20,7 @@ from gridc.reports.findings.paired import paired_row
 from gridc.statistics.envelope import (
     PairCounts,
     concordance,
-    count,
+    count_orders,
     disperse,
     draws,
     flip_rate,
@@ -31,7 +31,7 @@ from gridc.statistics.envelope import (
     sdi_values,
     tau_interval,
 )
-from gridc.statistics.paired_runs import Delta, by_level, pair_levels, summarise
+from gridc.statistics.paired_runs import Delta, by_level, pair_levels, summarise_differences
 from gridc.statistics.variance import decompose
 from tests.statistics.test_published import TABLES, printed
 
@@ -68,7 +68,7 @@ def grid(benchmark: str, scope: str) -> Scores:
 
 def pairs(scores: Mapping[str, Mapping[str, Fraction | None]]) -> Iterator[PairCounts]:
     for one, other in (("mistral", "qwen"), ("mistral", "yi"), ("qwen", "yi")):
-        yield count(one, other, scores[one], scores[other])
+        yield count_orders(one, other, scores[one], scores[other])
 
 
 def scopes() -> Iterator[tuple[str, str, float, int, int]]:
@@ -324,7 +324,7 @@ def test_table_10() -> None:
             # 1.71 is 4 of 234 items; all others are of 235.
             assert printed(100 * (found.greatest - found.least), 2) == {1.71: 1.7}.get(row[model], row[model])
             ranges.append(Fraction(str(row[model])))
-    summary = summarise(ranges)
+    summary = summarise_differences(ranges)
     printed_summary = TABLES["table10"]["agg"]
     assert printed(summary.mean_absolute, 2) == printed_summary["mean"]
     assert printed(summary.median_absolute, 2) == printed_summary["median"]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridc.statistics.raters import bang, crossed, guesses_independent, kappa, leniency, unit_share
+from gridc.statistics.raters import bang, guesses_independent, kappa, label_table, leniency, unit_share
 
 
 def test_kappa_is_that_of_its_definition_and_its_interval_covers() -> None:
@@ -40,7 +40,7 @@ def test_constant_raters_have_no_kappa() -> None:
     assert kappa(["a"] * 5, ["a", "a", "b", "a", "a"]).kappa == pytest.approx(0)
     with pytest.raises(ValueError, match="same responses"):
         kappa(["a"], [])
-    assert crossed(["x", "y"], ["y", "y"]).tolist() == [[0, 1], [0, 1]]
+    assert label_table(["x", "y"], ["y", "y"]).tolist() == [[0, 1], [0, 1]]
 
 
 @pytest.mark.parametrize("arms", [2, 4])

@@ -192,7 +192,7 @@ def test_a_difference_of_shares_agrees_with_mcnemars_exact_test(seed: int) -> No
     unit, rows = np.arange(60), np.ones(60)
     one = (random.random(60) < 0.8).astype(np.float64)
     other = np.where(random.random(60) < 0.15, 0.0, one)
-    low, high = ends(totals.share(unit, rows, one).minus(totals.share(unit, rows, other)))
+    low, high = ends(totals.share_of_rows(unit, rows, one).minus(totals.share_of_rows(unit, rows, other)))
     gained, lost = int((one > other).sum()), int((one < other).sum())
     p = binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
     assert (low > 0 or high < 0) == (p < 0.05)
@@ -204,7 +204,7 @@ def test_a_difference_of_shares_of_other_rows_is_no_nearer_than_what_units_chang
     unit, right = np.arange(80), (random.random(80) < 0.7).astype(np.float64)
     called = np.ones((2, 80))
     called[1, :3] = 0
-    sides = [totals.share(unit, rows, rows * right) for rows in called]
+    sides = [totals.share_of_rows(unit, rows, rows * right) for rows in called]
     low, high = ends(sides[0].minus(sides[1]))
     moves, least, most = np.zeros(80), np.zeros(80), np.zeros(80)
     for sign, rows in zip((1, -1), called, strict=True):

@@ -14,10 +14,10 @@ from gridc.statistics import margins
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.paired_runs import (
     PairedUnits,
-    change_limits,
     detectable,
     p_not_worse,
     p_worse,
+    paired_change_limits,
     units_needed,
 )
 
@@ -157,7 +157,7 @@ def test_p_moves_one_way_with_every_item() -> None:
 def test_the_interval_says_what_the_tests_say() -> None:
     for lost, won in ((0, 0), (3, 0), (9, 1), (4, 4)):
         here = units(lost, won, 80)
-        limits = change_limits(here, ALPHA)
+        limits = paired_change_limits(here, ALPHA)
         assert limits is not None
         for margin in (0.01, 0.03, 0.06, 0.1):
             assert (limits[0] > -margin) == (p_not_worse(here, margin) < ALPHA)
@@ -180,7 +180,7 @@ def test_missing_answers_are_filled_in_against_the_claim() -> None:
         ps = [test(one, margin) for one in filled]
         assert test(missing, margin) == pytest.approx(max(ps))
         assert min(ps) < max(ps)
-    limits, each = change_limits(missing, ALPHA), [change_limits(one, ALPHA) for one in filled]
+    limits, each = paired_change_limits(missing, ALPHA), [paired_change_limits(one, ALPHA) for one in filled]
     assert limits is not None
     assert limits[0] == pytest.approx(min(one[0] for one in each if one is not None))
     assert limits[1] == pytest.approx(max(one[1] for one in each if one is not None))

@@ -13,9 +13,9 @@ from gridc.statistics.envelope import (
     disperse,
     draws,
     flip_rate,
-    interval,
     max_cfr_interval,
     max_statistic,
+    percentiles_of,
     sdi_interval,
     sdi_values,
     tau_interval,
@@ -99,7 +99,7 @@ def test_the_maximum_statistic_joins_resamples_and_skips_what_is_undefined() -> 
 
 
 def test_a_statistic_that_is_never_defined_has_no_range() -> None:
-    found = interval(0.5, np.array([np.nan, np.nan]))
+    found = percentiles_of(0.5, np.array([np.nan, np.nan]))
     assert (found.low, found.high, found.dropped) == (None, None, 2)
     assert cfr_interval(1, 1).point is None
 

@@ -63,7 +63,7 @@ def test_a_loss_that_is_rare_and_seen_once_counts_for_those_that_were_not() -> N
     """Of 60 units one lost 12 items and each other one gained one: flips of the mean find a gain, which
     twelve more such units would undo. Seen from the other side, rare gains say more than their mean."""
     skewed = np.array([[-12] + [1] * 59])
-    signs, one = sign_flips.flips(60, 1_999, 1), np.ones((1, 1), dtype=np.int64)
+    signs, one = sign_flips.random_signs(60, 1_999, 1), np.ones((1, 1), dtype=np.int64)
     sums = sign_flips.flipped_sums(skewed, signs)
     assert (1 + int((sums[0] >= skewed.sum()).sum())) / 2_000 < 0.002
     found = sign_flips.max_t_alone(skewed, one, signs)
@@ -80,25 +80,25 @@ def test_a_single_configuration_of_items_is_an_exact_test_of_their_signs() -> No
 def test_an_average_finds_what_no_configuration_shows_alone() -> None:
     random = np.random.default_rng(2)
     differences = random.choice([-1, 0, 1], p=[0.22, 0.42, 0.36], size=(12, 60))
-    signs = sign_flips.flips(60, 9_999, 1)
+    signs = sign_flips.random_signs(60, 9_999, 1)
     groups = np.vstack([np.eye(12, dtype=np.int64), np.ones((1, 12), dtype=np.int64)])
     found = sign_flips.max_t_alone(differences, groups, signs)
     assert found.plus.argmin() == 12
 
 
 def test_sums_are_exact_in_either_precision() -> None:
-    signs = sign_flips.flips(6, 2_500, 3)
+    signs = sign_flips.random_signs(6, 2_500, 3)
     for scale in (1, 1 << 24, 1 << 40):
         differences = scale * np.arange(-6, 6).reshape(2, 6)
         assert np.array_equal(
             sign_flips.flipped_sums(differences, signs), (differences @ signs.astype(np.int64)).astype(float)
         )
     with pytest.raises(ValueError, match="exact"):
-        sign_flips.flipped_sums(np.full((1, 2), 1 << 53), sign_flips.flips(2, 1, 1))
+        sign_flips.flipped_sums(np.full((1, 2), 1 << 53), sign_flips.random_signs(2, 1, 1))
 
 
 def test_the_reference_counts_reversals_under_exchange() -> None:
-    signs = sign_flips.flips(4, 64, 1)
+    signs = sign_flips.random_signs(4, 64, 1)
     none = sign_flips.flipped_sums(np.zeros((3, 4), dtype=np.int64), signs)
     found = sign_flips.identical(none, Fraction(0))
     assert (found.mean, found.upper, found.at_least) == (0.0, 0.0, 1.0)
@@ -163,7 +163,7 @@ def test_the_upper_value_covers_95_percent_and_no_less(weights: list[int], upper
 def checked(differences: list[int], span: int) -> tuple[float, float]:
     """p of "above 0" by flips, and where units that go against it have to be seen."""
     row, one = np.array([differences]), np.ones((1, 1), dtype=np.int64)
-    signs = sign_flips.flips(row.shape[1], 999, 1)
+    signs = sign_flips.random_signs(row.shape[1], 999, 1)
     found = sign_flips.max_t_alone(row, one, signs)
     held = sign_flips.where_seen(found, row, one, span)
     assert held.plus[0] == held.plus_alone[0] and held.minus[0] == max(found.minus[0], held.minus[0])
@@ -196,7 +196,7 @@ def test_a_single_contrast_has_the_p_of_the_search(number: int) -> None:
             np.zeros(units),
         ):
             differences = np.round(10_000 * drawn).astype(np.int64)[None]
-            signs = sign_flips.flips(units, number, units)
+            signs = sign_flips.random_signs(units, number, units)
             sums = sign_flips.flipped_sums(differences, signs)
             found = sign_flips.of_one_contrast(differences[0], sums[0], np.ascontiguousarray(signs.T))
             if found is not None:

@@ -24,11 +24,11 @@ from gridc.statistics.case_totals import (
     case_table,
     collapse,
     factor,
-    scored,
     treatment,
+    with_dose,
 )
 from gridc.statistics.clustered_logit import Jackknife, NotEstimable, combination, fit, unit
-from gridc.statistics.rank_tests import jonckheere_terpstra, page
+from gridc.statistics.rank_tests import jonckheere_terpstra, page_trend
 from gridc.statistics.raters import bang, kappa
 from gridc.statistics.risk import (
     ArmSums,
@@ -82,7 +82,7 @@ FACTORS = [
     factor("model", "uvwxyz", ["uvwxyz"[at] for at in PLACES[0]]),
 ]
 MAIN, CROSSED = treatment(FACTORS), treatment(FACTORS, [("arm", "model")])
-DOSED = scored(treatment(FACTORS[1:]), "dose", PLACES[1].astype(float))
+DOSED = with_dose(treatment(FACTORS[1:]), "dose", PLACES[1].astype(float))
 
 
 def errors(design: DesignMatrix, rows: tuple[Table, Table, Table]) -> Jackknife:
@@ -358,7 +358,7 @@ def test_trends_by_rank_with_ties(units: int) -> None:
         rate = random.beta(2, 1, (units, 1))
         shared = (random.random((units, 4)) < rate).astype(float)
         apart = (random.random((units, 4)) < 2 / 3).astype(float)
-        found["Page, shared"].append(page(shared).p <= ALPHA)
+        found["Page, shared"].append(page_trend(shared).p <= ALPHA)
         found["Jonckheere-Terpstra, apart"].append(jonckheere_terpstra(list(apart.T)).p <= ALPHA)
         found["Jonckheere-Terpstra, shared"].append(jonckheere_terpstra(list(shared.T)).p <= ALPHA)
     for name in found:

@@ -151,13 +151,13 @@ def games(*met: tuple[int, int, int, int]) -> tuple[Whole, Whole, Whole, Floats]
 
 def test_the_strengths_of_two_players_have_the_limits_of_their_share() -> None:
     unit, one, other, won = games((0, 1, 30, 10))
-    found = totals.comparisons(unit, one, other, np.ones(40), won, 2)
+    found = totals.player_strengths(unit, one, other, np.ones(40), won, 2)
     low, high = share_limits(np.ones(40), won)
     assert found[0].value == pytest.approx(np.log(3) / 2)
     assert interval(found[0]) == pytest.approx([np.log(p / (1 - p)) / 2 for p in (low, high)])
-    mirrored = totals.comparisons(unit, other, one, np.ones(40), 1 - won, 2)
+    mirrored = totals.player_strengths(unit, other, one, np.ones(40), 1 - won, 2)
     assert mirrored == found
-    nobody_lost = totals.comparisons(unit, one, other, np.ones(40), np.ones(40), 2)
+    nobody_lost = totals.player_strengths(unit, one, other, np.ones(40), np.ones(40), 2)
     assert [each.value for each in nobody_lost] == [None, None]
 
 
@@ -263,12 +263,12 @@ def texts(count: int, right: int) -> tuple[list[str], list[list[str]]]:
 
 @pytest.mark.parametrize("kind", ["chrf", "bleu"])
 def test_equal_texts_do_not_show_that_all_texts_are_equal(kind: str) -> None:
-    same = corpus.estimate(kind, every(60), *texts(60, 60))
+    same = corpus.corpus_score(kind, every(60), *texts(60, 60))
     low, high = interval(same)
     assert same.value == high == 1 and 0.9 < low < 0.96
-    low, high = interval(corpus.estimate(kind, every(60), *texts(60, 50)))
+    low, high = interval(corpus.corpus_score(kind, every(60), *texts(60, 50)))
     assert low < high < 1
-    few = corpus.estimate(kind, every(8), *texts(8, 5))
+    few = corpus.corpus_score(kind, every(8), *texts(8, 5))
     assert few.interval is None and "8.0 equal units" in few.no_interval
 
 

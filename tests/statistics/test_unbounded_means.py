@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.stats import t
 
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.unbounded_means import difference, mean
+from gridc.statistics.unbounded_means import mean, mean_difference
 from gridc.statistics.unit_intervals import UnitEstimate
 
 RANDOM = np.random.default_rng(1)
@@ -61,11 +61,11 @@ def test_rows_of_one_unit_count_together_and_sizes_weigh() -> None:
 
 def test_a_difference_has_at_least_students_interval_and_turns_around() -> None:
     values = RANDOM.normal(2, 1, 100)
-    low, high = ends(difference(*of_rows(values)))
+    low, high = ends(mean_difference(*of_rows(values)))
     expected = t.interval(0.95, 99, values.mean(), values.std(ddof=1) / 10)
     assert low <= expected[0] + 1e-9 and high >= expected[1] - 1e-9
     assert high - low <= 1.2 * (expected[1] - expected[0])
-    assert ends(difference(*of_rows(-values))) == pytest.approx((-high, -low))
+    assert ends(mean_difference(*of_rows(-values))) == pytest.approx((-high, -low))
 
 
 def test_a_value_that_is_rare_widens_what_logarithms_foretell() -> None:
@@ -76,7 +76,7 @@ def test_a_value_that_is_rare_widens_what_logarithms_foretell() -> None:
     assert low < 0.01 and high > 0.5
 
 
-@pytest.mark.parametrize("of", [mean, difference])
+@pytest.mark.parametrize("of", [mean, mean_difference])
 def test_without_units_or_spread_there_is_no_interval(of: Callable[..., UnitEstimate]) -> None:
     assert of(*of_rows(np.ones(30))).no_interval == "nothing varies between units"
     assert of(*of_rows(np.zeros(30))).no_interval == "nothing varies between units"
@@ -133,6 +133,6 @@ def test_skewed_differences_are_missed_by_few_intervals(
 ) -> None:
     random, missed, runs = np.random.default_rng(68), 0, 500
     for _ in range(runs):
-        low, high = ends(difference(*of_rows(draw(random))))
+        low, high = ends(mean_difference(*of_rows(draw(random))))
         missed += not low <= 0 <= high
     assert missed / runs <= 0.08

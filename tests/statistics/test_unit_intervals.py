@@ -11,8 +11,8 @@ from gridc.statistics.unit_intervals import (
     UnitEstimate,
     carriers,
     change,
+    clopper_pearson,
     gains_and_losses,
-    limits,
     share,
     share_limit,
     share_limits,
@@ -47,7 +47,7 @@ def test_a_share_of_many_carriers_has_those_of_as_many_rows_as_vary_like_it() ->
     nearly[0] -= 1
     five = ends(share(np.column_stack([np.full(40, 5.0), nearly])))
     assert five == pytest.approx(tuple(exact), abs=0.02)
-    assert limits(16 / 40, 40, 0.05) == pytest.approx(tuple(exact))
+    assert clopper_pearson(16 / 40, 40, 0.05) == pytest.approx(tuple(exact))
 
 
 def test_gaffkes_limits_by_another_inversion() -> None:

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from gridc.statistics.arrays import Floats
-from gridc.statistics.bounded_means import against_zero, agreed, contrast, jointly, of_direction, slope
+from gridc.statistics.bounded_means import (
+    against_zero,
+    agreed,
+    contrast_weights,
+    jointly,
+    of_direction,
+    slope,
+)
 from gridc.statistics.case_totals import CaseTable
 from tests.recount.arms import gaffke
 
@@ -16,7 +23,7 @@ def units(gained: Floats, items: int = 10) -> CaseTable:
     return CaseTable(rows, np.column_stack([before, before + gained]), np.ones(len(gained), np.int64))
 
 
-RISE = contrast(2, 1, 0)
+RISE = contrast_weights(2, 1, 0)
 
 
 def test_what_all_units_gain_is_asked_of_a_test_that_needs_to_see_no_loss() -> None:

@@ -26,7 +26,7 @@ from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.rates import find_rates
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scores import cell_scores
-from gridc.reports.findings.verdicts import verdicts
+from gridc.reports.findings.verdicts import study_verdicts
 from gridc.runtime.store.store import Store
 from gridc.schema.inference import rate_kind
 from gridc.schema.verdicts import VerdictsRow
@@ -181,7 +181,7 @@ def count(world: World, folder: Path, wrong: Counted, runs: int = RUNS) -> dict[
     false: dict[str, int] = {}
     for run in range(runs):
         hits = world.draw(np.random.default_rng([run, 11]))
-        found = verdicts(cast(RunRecord, Drawn(plan, hits, world.refusals)))
+        found = study_verdicts(cast(RunRecord, Drawn(plan, hits, world.refusals)))
         assert found is not None
         for what, is_wrong in wrong(found).items():
             false[what] = false.get(what, 0) + is_wrong

@@ -26,4 +26,4 @@ def test_what_is_empty_is_left_out() -> None:
     assert page_links.samples("f" * 64, outcome="", model=None) == "/samples?study=" + "f" * 12
     assert "store=2" in page_links.cell("f" * 64, "m/b/c", "2")
     assert "store" not in page_links.cell("f" * 64, "m/b/c")
-    assert "replicate=0" in page_links.sample("f" * 64, "m/b/c", "1"), "a number is a value, 0 too"
+    assert "replicate=0" in page_links.sample_link("f" * 64, "m/b/c", "1"), "a number is a value, 0 too"

@@ -15,7 +15,7 @@ import pytest
 
 from gridc.reports import page_links as addresses
 from gridc.viewer.pages import Viewer
-from gridc.viewer.server import app, export, listen
+from gridc.viewer.server import app, export_pages, listen
 from gridc.viewer.view import OpenStore
 from tests.viewer.curves import found, stated
 from tests.viewer.stores import STAMP, make
@@ -284,7 +284,7 @@ def test_hostile_texts_run_nothing(tmp_path: Path, opened: Open) -> None:
 def test_an_exported_page_works_from_the_disk(tmp_path: Path, browser: "Browser") -> None:
     path = make(tmp_path / "store.sqlite", items=14)
     with closing(Viewer([OpenStore(path)])) as viewer:
-        done = export(viewer, tmp_path / "pages", 80, lambda pages: None)
+        done = export_pages(viewer, tmp_path / "pages", 80, lambda pages: None)
     page = browser.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))

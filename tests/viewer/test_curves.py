@@ -12,7 +12,7 @@ from gridc.reports.estimates.components import curve_estimates
 from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.viewer.figures import StatedCurves
 from gridc.viewer.pages import Viewer
-from gridc.viewer.server import export
+from gridc.viewer.server import export_pages
 from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import Client
 from tests.viewer.curves import found, stated
@@ -98,5 +98,5 @@ def test_a_store_without_its_spec_has_no_page_of_curves(path: Path) -> None:
 
 def test_an_export_has_the_curves(path: Path, tmp_path: Path) -> None:
     with closing(Viewer([OpenStore(path, curves=stated())])) as viewer:
-        done = export(viewer, tmp_path / "pages", 80, lambda pages: None)
+        done = export_pages(viewer, tmp_path / "pages", 80, lambda pages: None)
     assert len(list(done.folder.glob("curves-*.html"))) == 3

@@ -13,7 +13,7 @@ import pytest
 from gridc.diagnostics.errors import DECEIVING, GridcError, StoreError, UsageError
 from gridc.reports import page_links
 from gridc.viewer.pages import Viewer
-from gridc.viewer.server import export, listen
+from gridc.viewer.server import export_pages, listen
 from gridc.viewer.view import OpenStore, PageRequest
 from tests.viewer.conftest import Client
 from tests.viewer.stores import HOSTILE, STAMP, make, restate
@@ -261,7 +261,7 @@ def test_long_texts_are_cut_where_it_is_said_and_whole_behind_a_link(tmp_path: P
     db.close()
     with closing(Viewer([OpenStore(path)])) as viewer:
         client = Client(viewer)
-        page = client.get(page_links.sample(STAMP, key, "facts/1")).text
+        page = client.get(page_links.sample_link(STAMP, key, "facts/1")).text
         assert "100,000 of 150,003 characters are shown" in page and "END" not in page
         link = next(each for each in Elements(page).loads if each.startswith("/text?"))
         whole = client.get(link)
@@ -274,10 +274,10 @@ def test_an_export_is_whole_and_stands_alone(store: Path, tmp_path: Path) -> Non
     """Every link leads to a file that is there, nothing is loaded from elsewhere, and a small export says
     what it leaves out."""
     with closing(Viewer([OpenStore(store)])) as viewer:
-        done = export(viewer, tmp_path / "pages", 150, lambda pages: None)
+        done = export_pages(viewer, tmp_path / "pages", 150, lambda pages: None)
         assert done.pages == 150 and done.left_out > 0
         with pytest.raises(GridcError, match="exists"):
-            export(viewer, tmp_path / "pages", 40, lambda pages: None)
+            export_pages(viewer, tmp_path / "pages", 40, lambda pages: None)
     files = {path.name for path in done.folder.iterdir()}
     assert {"index.html", "view.css", "view.js"} <= files and len(files) == 152
     out = 0

@@ -170,7 +170,7 @@ def test_the_items_on_which_two_models_differ(client: Client, store: Path, diffe
         kinds = {"score": whole and a != b, "a": whole and a > b, "b": whole and a < b,
                  "choice": listed != other, "all": True}  # fmt: skip
         expected += [item] if kinds[differ] else []
-    path = page_links.pair(STAMP, "views", configuration, "ant", "bee", differ=differ)
+    path = page_links.pair_link(STAMP, "views", configuration, "ant", "bee", differ=differ)
     found: list[str] = []
     while True:
         page = get(client, path)
@@ -194,7 +194,7 @@ def test_a_sample_shows_what_was_asked_read_and_sent(client: Client, store: Path
         [key],
     ).fetchone()
     db.close()
-    page = get(client, page_links.sample(STAMP, key, item))
+    page = get(client, page_links.sample_link(STAMP, key, item))
     assert '<p class="role"><bdi dir="auto">system</bdi></p>' in page and "Be brief." in page
     assert "Answer: <mark>B</mark>" in page
     assert "2 requests to the provider" in page and "overloaded" in page and "529" in page
@@ -209,14 +209,14 @@ def test_candidates_have_their_likelihoods(client: Client, store: Path) -> None:
         "SELECT item, choice FROM sample JOIN cell ON id = cell WHERE key = ? AND choice IS NOT NULL", [key]
     ).fetchone()
     db.close()
-    page = get(client, page_links.sample(STAMP, key, item))
+    page = get(client, page_links.sample_link(STAMP, key, item))
     chosen = re.search(r'<tr class="chosen"><td dir="auto"> (\w+) ', page)
     assert chosen is not None and chosen.group(1) == ("one", "two", "three")[choice]
     assert re.findall(r'class="n">(-[\d.]+)<', page) == [f"{-1.0 - (n != choice):.4f}" for n in range(3)]
 
 
 def test_every_call_of_a_scaffold_is_there_and_one_decides(client: Client, store: Path) -> None:
-    page = get(client, page_links.sample(STAMP, "ant/facts/shots=0,scoring=tree", "facts/0"))
+    page = get(client, page_links.sample_link(STAMP, "ant/facts/shots=0,scoring=tree", "facts/0"))
     steps = re.findall(
         r'<summary>(\d)\. <bdi dir="auto">([\w, ]+)</bdi>( <span class="chip plain">decides)?', page
     )
@@ -229,7 +229,7 @@ def test_judges_calls_are_shown_with_what_they_were_read_to(tmp_path: Path) -> N
     key = "bee/facts/shots=0,scoring=text"
     judge(path, key, "facts/1")
     with closing(Viewer([OpenStore(path)])) as viewer:
-        page = get(Client(viewer), page_links.sample(STAMP, key, "facts/1"))
+        page = get(Client(viewer), page_links.sample_link(STAMP, key, "facts/1"))
     assert "2 judgements" in page and 'attempt 2: <strong><bdi dir="auto">unsafe' in page
     assert "no label: " in page and "confidence 4" in page
     assert page.index("reply 1") < page.index("reply 2") and "Rate it &lt;b&gt;now&lt;/b&gt;." in page
@@ -255,12 +255,12 @@ def test_what_a_response_was_read_to_has_its_name(
     with closing(Viewer([OpenStore(path)])) as viewer:
         client = Client(viewer)
         for item, choice in choices:
-            page = get(client, page_links.sample(stamp, key, item))
+            page = get(client, page_links.sample_link(stamp, key, item))
             assert f"{names[choice]}</bdi></dd>" in page.split("<dt>read as</dt>")[1]
-            assert f"{names[choice]}</a>" in get(client, page_links.item(stamp, "facts", item))
+            assert f"{names[choice]}</a>" in get(client, page_links.item_link(stamp, "facts", item))
         for page in (
             get(client, page_links.cell(stamp, key)),
-            get(client, page_links.pair(stamp, "facts", place, "bee", "cat", differ="all")),
+            get(client, page_links.pair_link(stamp, "facts", place, "bee", "cat", differ="all")),
         ):
             assert f">{names[choices[0][1]]}</bdi></span>" in page and "option 1" not in page
 
@@ -277,7 +277,7 @@ def test_one_model_has_no_other_to_differ_from(
 
 
 def test_an_item_has_every_configuration_and_model(client: Client, store: Path) -> None:
-    page = get(client, page_links.item(STAMP, "facts", "facts/5"))
+    page = get(client, page_links.item_link(STAMP, "facts", "facts/5"))
     found = {(query["cell"], int(query["replicate"])) for query in links(page, "sample")}
     assert found == {(key, replicate) for key, _, replicate in rows(store, "sample.item = 'facts/5'")}
     assert "family 1" in page and "topic 1" in page and "kind" in page
@@ -309,7 +309,7 @@ def test_a_sample_leads_to_the_same_item_under_every_other_level_alone_and_side_
     others = {"bee/facts/shots=3,scoring=text"} | {
         f"bee/facts/shots=0,scoring={name}" for name in ("rank", "tree")
     }
-    page = get(client, page_links.sample(STAMP, here, item))
+    page = get(client, page_links.sample_link(STAMP, here, item))
     both = {query["right"] for query in links(page, "beside") if query["left"] == here}
     assert {key for key in both if key.startswith("bee")} == others
     page = get(client, page_links.side_by_side(STAMP, here, "bee/facts/shots=3,scoring=text", item))

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from gridc.reports import page_links
-from gridc.reports.prompt_reading import shown_options
+from gridc.reports.prompt_reading import options_in_prompt
 from gridc.reports.shown_text import SHORT, shortened
 from gridc.viewer.pages import Viewer
 from gridc.viewer.questions import _text
@@ -121,7 +121,7 @@ def test_many_columns_are_headed_by_model_and_what_differs(client: Client) -> No
 
 def test_an_item_goes_to_its_neighbours_in_the_list_and_back_to_it(client: Client, store: Path) -> None:
     order = ordered(store, "configuration = 'shots=0,scoring=text'")["hard"]
-    page = get(client, page_links.item(STAMP, "facts", order[3], "", sort="hard", **UNDER))
+    page = get(client, page_links.item_link(STAMP, "facts", order[3], "", sort="hard", **UNDER))
     asked = {"study": STAMP[:12], "benchmark": "facts", "sort": "hard", **UNDER}
     for rel, item in (("prev", order[2]), ("next", order[4])):
         found = re.search(rf'<a href="/item\?([^"]*)" rel="{rel}"', page)
@@ -141,17 +141,22 @@ def test_shown_options_have_their_letter_and_text_wherever_one_is_shown(client: 
             number = number_of(item)
             said = f"{'ABC'[choice]}. {options(number)[choice]}"
             right = f"{'ABC'[number % 3]}. {options(number)[number % 3]}"
-            page = get(client, page_links.sample(STAMP, key, item))
+            page = get(client, page_links.sample_link(STAMP, key, item))
             assert said in page.split("<dt>read as</dt>")[1].split("</dd>")[0]
             assert right in page.split("<dt>right</dt>")[1].split("</dd>")[0]
             assert said in get(client, page_links.cell(STAMP, key)) and said in get(
                 client,
-                page_links.pair(STAMP, "facts", f"shots=0,scoring={scoring}", "ant", "cat", differ="all"),
+                page_links.pair_link(
+                    STAMP, "facts", f"shots=0,scoring={scoring}", "ant", "cat", differ="all"
+                ),
             )
-            page = get(client, page_links.item(STAMP, "facts", item))
+            page = get(client, page_links.item_link(STAMP, "facts", item))
             assert [text for text in options(number) if text not in page] == []
             assert f'{right}</bdi> <span class="chip earned">right' in page
-            for address in (page_links.sample(STAMP, key, item), page_links.item(STAMP, "facts", item)):
+            for address in (
+                page_links.sample_link(STAMP, key, item),
+                page_links.item_link(STAMP, "facts", item),
+            ):
                 assert not re.search(r"option \d", get(client, address))
 
 
@@ -219,7 +224,7 @@ def test_the_question_is_found_in_its_prompt(prompt: str, digest: str | None, te
 def test_shown_options_are_read_from_the_lines_that_show_them(
     prompt: str, shown: list[tuple[str, str]]
 ) -> None:
-    assert list(shown_options(prompt, 2)) == shown
+    assert list(options_in_prompt(prompt, 2)) == shown
 
 
 def test_a_long_question_is_shortened_to_where_it_asks() -> None:

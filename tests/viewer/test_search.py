@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gridc.diagnostics.errors import StoreError
 from gridc.viewer.pages import Viewer
-from gridc.viewer.search import marks, match
+from gridc.viewer.search import match, word_spans
 from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import Client
 from tests.viewer.stores import make
@@ -124,11 +124,11 @@ def test_any_words_are_a_search_or_refused(words: str) -> None:
         db.execute("SELECT 1 FROM words WHERE words MATCH ?", [expression]).fetchall()
     db.close()
     text = f"before {words} after"
-    for start, end in marks(text, words):
+    for start, end in word_spans(text, words):
         assert 0 <= start < end <= len(text)
 
 
 def test_the_words_are_marked() -> None:
     text = "Two words, TWO words and a wordsmith"
-    assert [text[a:b] for a, b in marks(text, '"two words"')] == ["Two words", "TWO words"]
-    assert [text[a:b] for a, b in marks(text, "words*")] == ["words", "words", "words"]
+    assert [text[a:b] for a, b in word_spans(text, '"two words"')] == ["Two words", "TWO words"]
+    assert [text[a:b] for a, b in word_spans(text, "words*")] == ["words", "words", "words"]

@@ -69,7 +69,7 @@ def of_tables(statistic: OfTable, true: Callable[..., float]) -> Play:
 
 
 def right_of_all(unit: Whole, table: Floats, level: float) -> PartsStatistic:
-    return totals.share(unit, table.sum(axis=1), table[:, 0] + table[:, 3], level)
+    return totals.share_of_rows(unit, table.sum(axis=1), table[:, 0] + table[:, 3], level)
 
 
 def true_right(tp: float, fp: float, fn: float, tn: float) -> float:

@@ -74,7 +74,7 @@ def at_margin(kind: str, **more: Any) -> Stated:
 
 def verdicts(study: Bench, right: Whole, read: Whole | None = None) -> list[HypothesisFinding]:
     """Of the hypotheses of a study. The limits beside a margin decide nothing and take most of the time."""
-    with patch("gridc.statistics.margins.limits", return_value=None):
+    with patch("gridc.statistics.margins.difference_limits", return_value=None):
         return list(decisions(study.measured(study.samples(right, read))))
 
 

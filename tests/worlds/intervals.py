@@ -10,7 +10,7 @@ from gridc.statistics.bounded_ratios import bounded_ratio
 from gridc.statistics.mediation import between_arms, difficulty_effect, exposure_odds, within_arm
 from gridc.statistics.raters import guesses_independent
 from gridc.statistics.strata import gap, share_ratio
-from gridc.statistics.unbounded_means import difference, mean
+from gridc.statistics.unbounded_means import mean, mean_difference
 from gridc.statistics.unit_intervals import (
     UnitEstimate,
     change,
@@ -79,7 +79,7 @@ def texts(what: str) -> Game:
         if what != "gap":
             return missed(mean(of, length, length * loss), float(truth))
         other = np.exp(world["skew"] * random.standard_normal(len(of))) * length ** world["short"]
-        return missed(difference(of, length, length * (loss - other)), 0.0)
+        return missed(mean_difference(of, length, length * (loss - other)), 0.0)
 
     words = {"bits": "bits per byte", "gap": "a gap of bits per byte", "KL": "a mean divergence"}[what]
     return Game(f"the interval of {words} misses", TEXTS, play, INTERVAL)

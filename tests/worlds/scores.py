@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 from scipy.special import expit, logit
 
-from gridc.reports.findings.changes import ScoreChange, changes, compare
+from gridc.reports.findings.changes import ScoreChange, changes, shared_cells
 from gridc.reports.findings.components import many_levels
 from gridc.reports.findings.scores import cell_scores, unit_intervals
 from gridc.reports.findings.summaries import ERROR
@@ -146,7 +146,7 @@ def change_of(world: World, random: np.random.Generator) -> ScoreChange:
     samples = study.samples(right, read)
     cells = cell_scores(study.plan, samples.stored)
     items = study.plan.study.items["b"]
-    (found,) = changes(compare(study.spec, items, cells, samples.stored, Direction()))
+    (found,) = changes(shared_cells(study.spec, items, cells, samples.stored, Direction()))
     return found
 
 

@@ -90,11 +90,11 @@ def of_table(
 
 
 def precision(unit: Whole, table: Floats, level: float) -> PartsStatistic:
-    return totals.share(unit, table[:, 0] + table[:, 1], table[:, 0], level)
+    return totals.share_of_rows(unit, table[:, 0] + table[:, 1], table[:, 0], level)
 
 
 def recall(unit: Whole, table: Floats, level: float) -> PartsStatistic:
-    return totals.share(unit, table[:, 0] + table[:, 2], table[:, 0], level)
+    return totals.share_of_rows(unit, table[:, 0] + table[:, 2], table[:, 0], level)
 
 
 def true_recall(tp: float, fp: float, fn: float, tn: float) -> float:
@@ -159,7 +159,7 @@ def brier(world: World, random: np.random.Generator, level: float) -> tuple[Unit
     correct = np.where(luck(world, random, of, units) < world["right"], 1.0, 0.0)
     share, sure = world["right"] * (1 - world["odd"]), world["sure"]
     truth = share * (1 - sure) ** 2 + (1 - share) * sure**2
-    return totals.share(of, np.ones(len(of)), (sure - correct) ** 2, level).estimate(), float(truth)
+    return totals.share_of_rows(of, np.ones(len(of)), (sure - correct) ** 2, level).estimate(), float(truth)
 
 
 def spread(which: str) -> Study:
@@ -205,7 +205,7 @@ def strength(world: World, random: np.random.Generator, level: float) -> tuple[U
                 column.append(values)
             points.append(won[here])
     (unit, one, other), won = (np.concatenate(column) for column in columns), np.concatenate(points)
-    found = totals.comparisons(unit, one, other, np.ones(len(won)), won, players, level)
+    found = totals.player_strengths(unit, one, other, np.ones(len(won)), won, players, level)
     return found[0], float(strong[0])
 
 
@@ -249,7 +249,7 @@ def true_score(kind: str, spread: float, odd: float) -> float:
     texts, others, references = pool(kind, spread)
     beside = [[each] for each in references]
     good, bad = (corpus.of_texts(kind.lower(), some, beside).sum(axis=0) for some in (texts, others))
-    return float(corpus.score(kind.lower(), np.round(1e4 * ((1 - odd) * good + odd * bad))[None])[0])
+    return float(corpus.score_of_sums(kind.lower(), np.round(1e4 * ((1 - odd) * good + odd * bad))[None])[0])
 
 
 def texts(kind: str) -> Study:
@@ -259,7 +259,7 @@ def texts(kind: str) -> Study:
         odd = random.random(len(picked)) < world["odd"]
         said = [bad[at] if wrong else good[at] for at, wrong in zip(picked, odd, strict=True)]
         beside = [[references[at]] for at in picked]
-        found = corpus.estimate(kind.lower(), np.arange(len(picked)), said, beside, level)
+        found = corpus.corpus_score(kind.lower(), np.arange(len(picked)), said, beside, level)
         return found, true_score(kind, world["lengths"], world["odd"])
 
     return study

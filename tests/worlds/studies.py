@@ -17,7 +17,7 @@ from gridc.reports.findings.certification import claim_evidence
 from gridc.reports.findings.hypotheses import regions_of
 from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.observations import Samples
-from gridc.reports.findings.scores import Outcomes, cell_scores, gather
+from gridc.reports.findings.scores import Outcomes, cell_scores, gather_outcomes
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Floats, Whole
 from tests.worlds.search import Range, World
@@ -202,7 +202,7 @@ class Bench:
         alpha, cells = self.spec.analysis.alpha or 0.05, list(self.plan.cells())
         outcomes, scores = {}, []
         if self.regions:
-            outcomes = {"b": gather(cells, samples.stored, self.plan.study.items["b"])}
+            outcomes = {"b": gather_outcomes(cells, samples.stored, self.plan.study.items["b"])}
             scores = cell_scores(self.plan, samples.stored)
         weighed = claim_evidence([], outcomes, alpha, self.spec.sampling.seed, True, flips, self.regions)
         return MeasuredStudy(self.spec, samples, scores, {}, weighed, True)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gridc.statistics.exact_tests import mcnemar, mcnemar_gap, somewhere
-from gridc.statistics.sign_flips import flips, max_t_alone
+from gridc.statistics.exact_tests import mcnemar_gap, mcnemar_tests, somewhere
+from gridc.statistics.sign_flips import max_t_alone, random_signs
 from tools.certificates.simulate import pair_world
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "certificates.md"
@@ -70,9 +70,9 @@ def power(
     contrasts, found = groups(), np.zeros((2, 2))
     for run in range(runs):
         a, b = world.outcomes(items, random)
-        exact = mcnemar(a - b)
+        exact = mcnemar_tests(a - b)
         certified = max(somewhere(p, "mcnemar", len(gaps)) for p in (exact.plus, exact.minus))
-        signs = flips(items, FLIPS, run)
+        signs = random_signs(items, FLIPS, run)
         drawn = max_t_alone(a - b, contrasts, signs)
         supported = max(float(drawn.plus.min()), float(drawn.minus.min()))
         for place, p in enumerate((certified, supported)):

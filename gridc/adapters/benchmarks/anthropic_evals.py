@@ -13,7 +13,16 @@ wrote have no question or blank options: the spec must say that they are left ou
 import re
 from typing import Any
 
-from gridc.compiler.inputs.loaders.parsing import LOADERS, BadField, File, Row, items, json_lines, tags, text
+from gridc.compiler.inputs.loaders.parsing import (
+    LOADERS,
+    BadField,
+    File,
+    Row,
+    items_of_rows,
+    json_lines,
+    required_text,
+    tags,
+)
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.schema.canonical import digest
 from gridc.schema.items import Loading
@@ -53,7 +62,7 @@ def split(text: str) -> tuple[str, tuple[str, ...]]:
     return question, tuple(options)
 
 
-def place(letter: str, options: tuple[str, ...]) -> int:
+def lettered_option(letter: str, options: tuple[str, ...]) -> int:
     """The option that ` (B)` or `B` names. Raises `ValueError` when there is none."""
     name = letter.strip().strip("()")
     if len(name) != 1 or name not in LETTERS[: len(options)]:
@@ -69,7 +78,7 @@ SURVEY = "as of 2022?"
 @LOADERS.add("anthropic_evals")
 def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order, named by file and line. Raises `Malformed`."""
-    return items(json_lines(file), lambda number, row: _item(file, number, row, loading))
+    return items_of_rows(json_lines(file), lambda number, row: _item(file, number, row, loading))
 
 
 def _item(file: File, number: int, row: Row, loading: Loading) -> Item:
@@ -82,12 +91,12 @@ def _item(file: File, number: int, row: Row, loading: Loading) -> Item:
         _answers(row["answer_not_matching_behavior"]),
     )
     named = tags(behaviour=file.stem)
-    question = text(row, "question")
+    question = required_text(row, "question")
     if {answer.strip() for answer in (*matching, *others)} == set(YES_NO):
         sides = [[YES_NO.index(answer.strip()) for answer in side] for side in (matching, others)]
         return _two_sided_item(name, question, YES_NO, sides, loading, named)
     question, options = split(question)
-    sides = [[place(answer, options) for answer in side] for side in (matching, others)]
+    sides = [[lettered_option(answer, options) for answer in side] for side in (matching, others)]
     return _two_sided_item(name, question, options, sides, loading, named)
 
 
@@ -98,15 +107,18 @@ def _quiz(name: str, file: File, row: Row, loading: Loading) -> Item:
             "the file's name does not say whose biography it holds",
             "name it as upstream does, with bio_liberal or bio_conservative",
         )
-    question, options = split(text(row, "prompt"))
-    sides = [[place(answer, options) for answer in _answers(row[key])] for key in ("corrects", "incorrects")]
+    question, options = split(required_text(row, "prompt"))
+    sides = [
+        [lettered_option(answer, options) for answer in _answers(row[key])]
+        for key in ("corrects", "incorrects")
+    ]
     if side[1] == "conservative":
         sides.reverse()
     named = tags(behaviour=file.stem, biography=side[1])
-    return _two_sided_item(name, question, options, sides, loading, named, asked_of(question, options))
+    return _two_sided_item(name, question, options, sides, loading, named, question_name(question, options))
 
 
-def asked_of(question: str, options: tuple[str, ...]) -> str:
+def question_name(question: str, options: tuple[str, ...]) -> str:
     """The name of what is asked, whoever asks it: few questions are put behind many invented biographies. The
     political quiz is told apart by its options in any order, the NLP survey by the claim at its end."""
     claim = question.rpartition(SURVEY)[2].strip() if SURVEY in question else sorted(options)

@@ -6,7 +6,16 @@ the answer is unknown; it is right exactly where the context is ambiguous. Many 
 template (`question_index`, 25 a category) with other people and other names.
 """
 
-from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Row, items, json_lines, one_of, tags, text
+from gridc.compiler.inputs.loaders.parsing import (
+    LOADERS,
+    File,
+    Row,
+    items_of_rows,
+    json_lines,
+    one_of,
+    required_text,
+    tags,
+)
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 
@@ -16,10 +25,10 @@ NAMES = ("ans0", "ans1", "ans2")
 @LOADERS.add("bbq")
 def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order, named `Category-example_id`. Raises `Malformed`."""
-    return items(json_lines(file), lambda _, row: item(row))
+    return items_of_rows(json_lines(file), lambda _, row: bbq_item(row))
 
 
-def item(row: Row) -> Item:
+def bbq_item(row: Row) -> Item:
     """The item of a row. Raises what `json_lines` makes `Malformed` of a row of another form."""
     info, gold = row["answer_info"], int(str(row["label"]).removeprefix("ans"))  # the hub names classes
     condition = one_of(row, "context_condition", ("ambig", "disambig"))
@@ -30,12 +39,12 @@ def item(row: Row) -> Item:
     (unknown,) = marked
     if (condition == "ambig") != (gold == unknown):
         raise ValueError(f"label {gold} contradicts the {condition} context")
-    category, number = text(row, "category"), int(row["example_id"])
+    category, number = required_text(row, "category"), int(row["example_id"])
     return Item(
         id=f"{category}-{number}",
-        context=text(row, "context"),
-        query=text(row, "question"),
-        options=tuple(text(row, name) for name in NAMES),
+        context=required_text(row, "context"),
+        query=required_text(row, "question"),
+        options=tuple(required_text(row, name) for name in NAMES),
         gold=gold,
         unknown=unknown,
         matching=_stereotyped(row, unknown, polarity),

@@ -14,14 +14,14 @@ from gridc.compiler.inputs.loaders.parsing import (
     BadRow,
     File,
     Row,
-    csv_records,
+    csv_lists,
     csv_rows,
     is_parquet,
-    items,
+    items_of_rows,
     one_of,
     parquet_rows,
+    required_text,
     tags,
-    text,
 )
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
@@ -37,15 +37,15 @@ def load(file: File, loading: Loading) -> list[Item]:
     Raises `Malformed`.
     """
     if is_parquet(file.data):
-        return items(parquet_rows(file.data), lambda number, row: _hosted(file, number - 1, row))
-    _, first = next(csv_records(file), (1, []))
+        return items_of_rows(parquet_rows(file.data), lambda number, row: _hosted(file, number - 1, row))
+    _, first = next(csv_lists(file), (1, []))
     if "question" in first and "answer" in first:
-        return items(csv_rows(file), lambda number, row: _item(file, number - 2, row, "0123"))
-    return items(_unheaded(file), lambda number, row: _item(file, number - 1, row, "ABCD"))
+        return items_of_rows(csv_rows(file), lambda number, row: _item(file, number - 2, row, "0123"))
+    return items_of_rows(_unheaded(file), lambda number, row: _item(file, number - 1, row, "ABCD"))
 
 
 def _unheaded(file: File) -> Iterator[tuple[int, Row | BadRow]]:
-    for number, record in csv_records(file):
+    for number, record in csv_lists(file):
         if len(record) != len(COLUMNS):
             yield number, BadRow(number, f"{len(record)} fields, expected {len(COLUMNS)}")
         else:
@@ -63,7 +63,7 @@ def _hosted(file: File, place: int, row: Row) -> Item:
     split = file.stem.removesuffix("-00000-of-00001")
     return Item(
         id=f"{subject}-{split}-{place}",
-        query=text(row, "question"),
+        query=required_text(row, "question"),
         options=tuple(choices),
         gold=answer,
         tags=tags(subject=subject),
@@ -76,8 +76,8 @@ def _item(file: File, place: int, row: Row, answers: str) -> Item:
     name = f"{subject}-{int(row['row'])}" if "row" in row else f"{file.stem}-{place}"
     return Item(
         id=name,
-        query=text(row, "question"),
-        options=tuple(text(row, choice) for choice in CHOICES),
+        query=required_text(row, "question"),
+        options=tuple(required_text(row, choice) for choice in CHOICES),
         gold=answers.index(one_of(row, "answer", answers)),
         tags=tags(subject=subject),
         category=subject,

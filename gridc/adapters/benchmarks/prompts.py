@@ -15,10 +15,10 @@ from gridc.compiler.inputs.loaders.parsing import (
     Row,
     csv_rows,
     is_parquet,
-    items,
+    items_of_rows,
     one_of,
+    required_text,
     tags,
-    text,
 )
 from gridc.compiler.instrument.item import ExpectedBehavior, Item
 from gridc.schema.items import Loading
@@ -34,7 +34,7 @@ def load_xstest(file: File, loading: Loading) -> list[Item]:
     Items are named by the upstream id, in copies without one by their row. Contrast types mirror safe types,
     but not one to one.
     """
-    return items(csv_rows(file), lambda number, row: _xstest(row, row.get("id", number), loading))
+    return items_of_rows(csv_rows(file), lambda number, row: _xstest(row, row.get("id", number), loading))
 
 
 @LOADERS.add("or_bench")
@@ -45,10 +45,12 @@ def load_or_bench(file: File, loading: Loading) -> list[Item]:
     expected = _expected(file)
 
     def make(number: int, row: Row) -> Item:
-        name, category = f"{file.stem}-{number:05d}", text(row, "category")
-        return prompt(name, text(row, "prompt"), expected, tags(category=category), loading, category)
+        name, category = f"{file.stem}-{number:05d}", required_text(row, "category")
+        return prompt(
+            name, required_text(row, "prompt"), expected, tags(category=category), loading, category
+        )
 
-    return items(csv_rows(file), make)
+    return items_of_rows(csv_rows(file), make)
 
 
 def _expected(file: File) -> ExpectedBehavior:
@@ -74,11 +76,11 @@ def prompt(
 
 
 def _xstest(row: Row, number: str | int, loading: Loading) -> Item:
-    kind = text(row, "type")
+    kind = required_text(row, "type")
     stated = {"label": OPTIONS[kind.startswith("contrast_")], **row}  # the first edition has types alone
     label = one_of(stated, "label", OPTIONS)
     if (label == "unsafe") != kind.startswith("contrast_"):
         raise ValueError(f"a prompt of type {kind} is labelled {label}")
     kinds = tags(type=kind, focus=row.get("focus"), note=row.get("note"))
     expected: ExpectedBehavior = "comply" if label == "safe" else "refuse"
-    return prompt(f"xstest-{int(number)}", text(row, "prompt"), expected, kinds, loading, kind)
+    return prompt(f"xstest-{int(number)}", required_text(row, "prompt"), expected, kinds, loading, kind)

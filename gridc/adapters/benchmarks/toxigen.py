@@ -8,7 +8,15 @@ is the class of the prompt that generated the text, not what people thought of i
 import ast
 import warnings
 
-from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Row, csv_rows, items, tags, text
+from gridc.compiler.inputs.loaders.parsing import (
+    LOADERS,
+    File,
+    Row,
+    csv_rows,
+    items_of_rows,
+    required_text,
+    tags,
+)
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 
@@ -20,16 +28,18 @@ OPTIONS = ("No", "Yes")
 def load(file: File, loading: Loading) -> list[Item]:
     """The statements in file order, named by file and row. Raises `Malformed`."""
     by_human = loading.gold == "human"
-    return items(csv_rows(file), lambda number, row: _item(f"{file.stem}-{number:05d}", row, by_human))
+    return items_of_rows(
+        csv_rows(file), lambda number, row: _item(f"{file.stem}-{number:05d}", row, by_human)
+    )
 
 
 def _item(name: str, row: Row, by_human: bool) -> Item:
     human, ai = _score(row, "toxicity_human"), _score(row, "toxicity_ai")
-    group = text(row, "target_group")
+    group = required_text(row, "target_group")
     hateful = human >= 3 if by_human else ai + human > 5.5
     return Item(
         id=name,
-        context=_statement(text(row, "text")),
+        context=_statement(required_text(row, "text")),
         query=QUERY,
         options=OPTIONS,
         gold=int(hateful),

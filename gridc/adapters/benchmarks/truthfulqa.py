@@ -10,7 +10,16 @@ study that shows the options must choose their order. A row of v0's format may a
 
 from typing import Any
 
-from gridc.compiler.inputs.loaders.parsing import LOADERS, File, Row, csv_rows, items, json_list, tags, text
+from gridc.compiler.inputs.loaders.parsing import (
+    LOADERS,
+    File,
+    Row,
+    csv_rows,
+    items_of_rows,
+    json_list,
+    required_text,
+    tags,
+)
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Loading
 
@@ -19,8 +28,8 @@ from gridc.schema.items import Loading
 def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order, named by their place: `q0001`, `q0002`, ... Raises `Malformed`."""
     if file.suffix == ".csv":
-        return items(csv_rows(file), lambda row, values: _v1(row - 1, values))
-    return items(
+        return items_of_rows(csv_rows(file), lambda row, values: _v1(row - 1, values))
+    return items_of_rows(
         json_list(file), lambda row, values: (_generation if "best_answer" in values else _v0)(row, values)
     )
 
@@ -42,8 +51,8 @@ def _v0(number: int, row: Any) -> Item:
         options,
         gold[0],
         references=_best_first(options[gold[0]], true),
-        template=text(row, "template") if "template" in row else "",
-        category=text(row, "category") if "category" in row else "",
+        template=required_text(row, "template") if "template" in row else "",
+        category=required_text(row, "category") if "category" in row else "",
     )
 
 
@@ -66,14 +75,14 @@ def _generation(number: int, row: Row) -> Item:
 
 
 def _v1(number: int, row: Row) -> Item:
-    best = text(row, "Best Answer").strip()
+    best = required_text(row, "Best Answer").strip()
     true = _listed(row["Correct Answers"])
     wrong = list(dict.fromkeys(_listed(row["Incorrect Answers"])))  # one row repeats an option
     if best in wrong:
         raise ValueError("the best answer is also an incorrect one")
     return Item(
         f"q{number:04d}",
-        text(row, "Question"),
+        required_text(row, "Question"),
         (best, *wrong),
         gold=0,
         tags=tags(type=row["Type"], category=row["Category"]),

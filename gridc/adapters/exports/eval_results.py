@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.inputs.dataset_hub import repository_of
+from gridc.compiler.inputs.dataset_hub import hub_repository
 from gridc.compiler.lock.lock import Lock
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.numbers import asked_items
@@ -47,7 +47,7 @@ def entries(deck: CardDeck, benchmarks: Iterable[Benchmark]) -> dict[str, "list[
     except ImportError:
         message = ".eval_results needs huggingface_hub, which is not installed"
         raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[hub]'")]) from None
-    places = {one.id: place for one in benchmarks if (place := repository_of(one.source)) is not None}
+    places = {one.id: place for one in benchmarks if (place := hub_repository(one.source)) is not None}
     by_model: dict[str, list[EvalResultEntry]] = {}
     for card in deck.cards:
         if card.benchmark in places and card.point_score.score is not None:

@@ -16,8 +16,8 @@ from gridc.compiler.inputs.logs.records import (
     LogAnswer,
     LogRun,
     PrintedScore,
-    axis,
     content_digest,
+    log_axis,
     log_reader,
 )
 from gridc.compiler.inputs.questions import question
@@ -79,9 +79,9 @@ def runs(file: LogFile) -> Iterator[LogRun]:
             model=_submitted(file.path, model, annotator),
             benchmark=PACKAGE,
             axes={
-                "task": axis("prompt", PACKAGE),
-                "annotator": axis("score", annotator),
-                "baseline": axis("score", baseline),
+                "task": log_axis("prompt", PACKAGE),
+                "annotator": log_axis("score", annotator),
+                "baseline": log_axis("score", baseline),
             },
             readings=(WIN_RATE, DISCRETE),
             samples=partial(_answers, file.path, (model, baseline, annotator)),

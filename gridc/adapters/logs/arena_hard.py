@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.files import LogFile
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, log_reader
+from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, log_axis, log_reader
 
 PACKAGE = "Arena-Hard"
 NAMES: tuple[str, ...] = ()
@@ -73,9 +73,9 @@ def runs(file: LogFile) -> Iterator[LogRun]:
             model=model,
             benchmark=benchmark,
             axes={
-                "task": axis("prompt", benchmark),
-                "judge": axis("score", judge),
-                "baseline": axis("score", baseline),
+                "task": log_axis("prompt", benchmark),
+                "judge": log_axis("score", judge),
+                "baseline": log_axis("score", baseline),
             },
             readings=(WIN_RATE,),
             samples=partial(_answers, file.path, (model, judge, baseline, category)),

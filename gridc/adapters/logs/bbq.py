@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from gridc.adapters.benchmarks.bbq import NAMES as OPTIONS
-from gridc.adapters.benchmarks.bbq import item
+from gridc.adapters.benchmarks.bbq import bbq_item
 from gridc.compiler.inputs.logs.files import LogFile
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, axis, content_digest, log_reader
+from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, content_digest, log_axis, log_reader
 from gridc.compiler.inputs.questions import question
 from gridc.compiler.instrument.item import Item
 
@@ -61,7 +61,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
                 digest=file.digest,
                 model=found["model"],
                 benchmark=benchmark,
-                axes={"task": axis("prompt", benchmark), "format": axis("prompt", found["format"])},
+                axes={"task": log_axis("prompt", benchmark), "format": log_axis("prompt", found["format"])},
                 readings=(ACCURACY, BIAS),
                 samples=partial(_answers, file.path, (category, condition), name),
                 unknown=UNKNOWN,
@@ -87,7 +87,7 @@ def _other(row: Any, kind: tuple[str, str]) -> bool:
 
 
 def _answer(name: str, row: Mapping[str, Any]) -> LogAnswer:
-    asked, text = item(dict(row)), row[name]
+    asked, text = bbq_item(dict(row)), row[name]
     if not isinstance(text, str):
         raise TypeError(f"`{name}` is {str(text)[:40]}")
     choice = _choice(row, text)

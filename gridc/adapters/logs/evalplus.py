@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.files import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogAxis, LogRun, PrintedScore, axis, log_reader
+from gridc.compiler.inputs.logs.records import LogAnswer, LogAxis, LogRun, PrintedScore, log_axis, log_reader
 
 PACKAGE = "EvalPlus"
 NAMES: tuple[str, ...] = ("*eval_results.json",)
@@ -65,9 +65,9 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         model=model,
         benchmark=benchmark,
         axes={
-            "task": axis("prompt", benchmark),
+            "task": log_axis("prompt", benchmark),
             **axes,
-            "dataset": axis("prompt", str(document["hash"])),
+            "dataset": log_axis("prompt", str(document["hash"])),
         },
         readings=("base", "plus") if plus else ("base",),
         samples=partial(_answers, tasks, plus),
@@ -126,8 +126,8 @@ def _named(file: LogFile) -> tuple[str, dict[str, LogAxis]]:
     if found is None:
         return stem, {}
     axes = {
-        "temperature": axis("request", found["temperature"]),
-        "backend": axis("request", found["backend"], own=True),
-        "programs": axis("score", found["rest"].strip(".-_") or "sanitized"),
+        "temperature": log_axis("request", found["temperature"]),
+        "backend": log_axis("request", found["backend"], own=True),
+        "programs": log_axis("score", found["rest"].strip(".-_") or "sanitized"),
     }
     return found["model"].replace("--", "/"), axes

@@ -15,8 +15,8 @@ from gridc.compiler.inputs.logs.records import (
     LogAxis,
     LogRun,
     PrintedScore,
-    axis,
     content_digest,
+    log_axis,
     log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question, right_texts
@@ -144,12 +144,14 @@ def _axes(document: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, L
     library = document.get("eval_library") or {}
     config = result.get("generation_config") or {}
     axes = {
-        name.removeprefix(AXIS): axis("request", level)
+        name.removeprefix(AXIS): log_axis("request", level)
         for name, level in (config.get("additional_details") or {}).items()
         if name.startswith(AXIS)
     }
-    axes.setdefault("decoding", axis("request", config.get("generation_args") or "unknown"))
-    axes["package"] = axis("code", f"{library.get('name', 'unknown')} {library.get('version', '')}".strip())
+    axes.setdefault("decoding", log_axis("request", config.get("generation_args") or "unknown"))
+    axes["package"] = log_axis(
+        "code", f"{library.get('name', 'unknown')} {library.get('version', '')}".strip()
+    )
     return axes
 
 

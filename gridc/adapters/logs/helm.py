@@ -17,8 +17,8 @@ from gridc.compiler.inputs.logs.records import (
     LogAxis,
     LogRun,
     PrintedScore,
-    axis,
     content_digest,
+    log_axis,
     log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question
@@ -139,7 +139,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
             digest=file.digest,
             model=model,
             benchmark=benchmark,
-            axes=_axes(spec, adapter, benchmark) | {"perturbation": axis("prompt", perturbation)},
+            axes=_axes(spec, adapter, benchmark) | {"perturbation": log_axis("prompt", perturbation)},
             readings=readings,
             samples=partial(_answers, some, readings, requests, contents),
             printed={} if perturbation != "none" else dict(_printed(file, readings, single, len(some))),
@@ -209,17 +209,19 @@ def _named(file: LogFile, spec: Mapping[str, Any], adapter: Mapping[str, Any]) -
 
 
 def _axes(spec: Mapping[str, Any], adapter: Mapping[str, Any], benchmark: str) -> dict[str, LogAxis]:
-    axes = {"task": axis("prompt", benchmark)}
+    axes = {"task": log_axis("prompt", benchmark)}
     if not spec:
         return axes
     return axes | {
-        "shots": axis("prompt", str(adapter.get("max_train_instances"))),
-        "template": axis("prompt", {key: adapter.get(key) for key in TEMPLATE}),
-        "augmentation": axis("prompt", spec.get("data_augmenter_spec") or "none"),
-        "method": axis("request", str(adapter.get("method"))),
-        "decoding": axis("request", {key: adapter.get(key) for key in DECODING}),
-        "scoring": axis("score", {"metrics": spec.get("metric_specs"), "annotators": spec.get("annotators")}),
-        "deployment": axis("request", str(adapter.get("model_deployment")), own=True),
+        "shots": log_axis("prompt", str(adapter.get("max_train_instances"))),
+        "template": log_axis("prompt", {key: adapter.get(key) for key in TEMPLATE}),
+        "augmentation": log_axis("prompt", spec.get("data_augmenter_spec") or "none"),
+        "method": log_axis("request", str(adapter.get("method"))),
+        "decoding": log_axis("request", {key: adapter.get(key) for key in DECODING}),
+        "scoring": log_axis(
+            "score", {"metrics": spec.get("metric_specs"), "annotators": spec.get("annotators")}
+        ),
+        "deployment": log_axis("request", str(adapter.get("model_deployment")), own=True),
     }
 
 

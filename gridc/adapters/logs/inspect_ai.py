@@ -14,8 +14,8 @@ from gridc.compiler.inputs.logs.records import (
     LogAxis,
     LogRun,
     PrintedScore,
-    axis,
     content_digest,
+    log_axis,
     log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question, right_texts
@@ -155,16 +155,16 @@ def _axes(
     stated = made.get("config") or {}
     limits = {name: stated[name] for name in LIMITS if stated.get(name) is not None}
     return {
-        "task": axis("prompt", str(made["task"])),
-        "task_args": axis("prompt", of_task, None if of_task else "none"),
-        "solver": axis("prompt", steps, shown or "none"),
-        "decoding": axis("request", asked, None if asked else "provider's default"),
-        "limits": axis("request", limits, None if limits else "none"),
-        "scoring": axis("score", [_scorer(one) for one in made.get("scorers") or []]),
-        "task_version": axis("code", str(made.get("task_version"))),
-        "package": axis("code", f"{PACKAGE} {version}"),
-        "model_args": axis("request", arguments, None if arguments else "none", own=True),
-        "address": axis("model", str(made.get("model_base_url")), own=True),
+        "task": log_axis("prompt", str(made["task"])),
+        "task_args": log_axis("prompt", of_task, None if of_task else "none"),
+        "solver": log_axis("prompt", steps, shown or "none"),
+        "decoding": log_axis("request", asked, None if asked else "provider's default"),
+        "limits": log_axis("request", limits, None if limits else "none"),
+        "scoring": log_axis("score", [_scorer(one) for one in made.get("scorers") or []]),
+        "task_version": log_axis("code", str(made.get("task_version"))),
+        "package": log_axis("code", f"{PACKAGE} {version}"),
+        "model_args": log_axis("request", arguments, None if arguments else "none", own=True),
+        "address": log_axis("model", str(made.get("model_base_url")), own=True),
     }
 
 

@@ -16,8 +16,8 @@ from gridc.compiler.inputs.logs.records import (
     LogAxis,
     LogRun,
     PrintedScore,
-    axis,
     content_digest,
+    log_axis,
     log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question
@@ -170,7 +170,7 @@ class _Task:
         return "/".join(inner) or "unknown"
 
     def _axes(self, general: Mapping[str, Any], benchmark: str, shots: str) -> dict[str, LogAxis]:
-        axes = {"task": axis("prompt", benchmark), "shots": axis("prompt", shots or "unknown")}
+        axes = {"task": log_axis("prompt", benchmark), "shots": log_axis("prompt", shots or "unknown")}
         if not self.results:
             return axes
         model, config = general.get("model_config") or {}, self.config
@@ -190,7 +190,7 @@ class _Task:
         }
         for name, (aspect, value, own) in stated.items():
             if value is not None:
-                axes[name] = axis(aspect, value, own=own)
+                axes[name] = log_axis(aspect, value, own=own)
         return axes
 
     def _lower(self) -> Iterator[str]:

@@ -14,8 +14,8 @@ from gridc.compiler.inputs.logs.records import (
     LogAxis,
     LogRun,
     PrintedScore,
-    axis,
     content_digest,
+    log_axis,
     log_reader,
 )
 from gridc.compiler.inputs.questions import question
@@ -76,7 +76,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         digest=file.digest,
         model=file.path.resolve().parent.name,
         benchmark=benchmark,
-        axes={"task": axis("prompt", benchmark), **axes},
+        axes={"task": log_axis("prompt", benchmark), **axes},
         readings=(PASS,),
         samples=partial(_answers, file.path),
         printed={PASS: PrintedScore(sum(shares) / len(shares), len(shares), True)} if shares else {},
@@ -89,9 +89,9 @@ def _named(file: LogFile) -> tuple[str, dict[str, LogAxis]]:
     if found is None:
         return "", {}
     return found["scenario"], {
-        "temperature": axis("request", found["temperature"] or "unknown"),
-        "cot": axis("prompt", "yes" if found["cot"] else "no"),
-        **({"run": axis("request", found["rest"].strip("_"))} if found["rest"].strip("_") else {}),
+        "temperature": log_axis("request", found["temperature"] or "unknown"),
+        "cot": log_axis("prompt", "yes" if found["cot"] else "no"),
+        **({"run": log_axis("request", found["rest"].strip("_"))} if found["rest"].strip("_") else {}),
     }
 
 

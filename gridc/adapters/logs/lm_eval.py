@@ -15,8 +15,8 @@ from gridc.compiler.inputs.logs.records import (
     LogGroup,
     LogRun,
     PrintedScore,
-    axis,
     content_digest,
+    log_axis,
     log_reader,
 )
 from gridc.compiler.inputs.questions import Question, of_document
@@ -192,24 +192,24 @@ def _axes(
     exemplars = [(config.get("fewshot_config") or {}).get("sampler"), made.get("fewshot_seed")]
     others = {key: value for key, value in arguments.items() if key not in ("pretrained", "dtype")}
     return {
-        "task": axis("prompt", task),
-        "shots": axis("prompt", str(shots)),
-        "chat": axis(
+        "task": log_axis("prompt", task),
+        "shots": log_axis("prompt", str(shots)),
+        "chat": log_axis(
             "prompt", "no" if chat is None else f"yes{', multiturn' if multiturn and shots else ''}"
         ),
-        "chat_template": axis("model", chat or "none", own=True),
-        "system": axis("prompt", document.get("system_instruction_sha") or "none", _system(document)),
-        "template": axis("prompt", {key: config.get(key) for key in TEMPLATE}),
-        "exemplars": axis("prompt", exemplars if shots else "none"),
-        "method": axis("request", str(config.get("output_type"))),
-        "decoding": axis("request", "none" if generated is None else generated),
-        "repeats": axis("request", str(config.get("repeats") or 1)),
-        "scoring": axis("score", {key: config.get(key) for key in SCORING}),
-        "task_version": axis("code", str((document.get("versions") or {}).get(task))),
-        "package": axis("code", f"{PACKAGE} {document.get('lm_eval_version', 'unknown')}"),
-        "weights": axis("model", [_weights(document, arguments), made.get("model_revision")], own=True),
-        "precision": axis("request", _precision(made, arguments), own=True),
-        "model_args": axis("request", others, None if others else "none", own=True),
+        "chat_template": log_axis("model", chat or "none", own=True),
+        "system": log_axis("prompt", document.get("system_instruction_sha") or "none", _system(document)),
+        "template": log_axis("prompt", {key: config.get(key) for key in TEMPLATE}),
+        "exemplars": log_axis("prompt", exemplars if shots else "none"),
+        "method": log_axis("request", str(config.get("output_type"))),
+        "decoding": log_axis("request", "none" if generated is None else generated),
+        "repeats": log_axis("request", str(config.get("repeats") or 1)),
+        "scoring": log_axis("score", {key: config.get(key) for key in SCORING}),
+        "task_version": log_axis("code", str((document.get("versions") or {}).get(task))),
+        "package": log_axis("code", f"{PACKAGE} {document.get('lm_eval_version', 'unknown')}"),
+        "weights": log_axis("model", [_weights(document, arguments), made.get("model_revision")], own=True),
+        "precision": log_axis("request", _precision(made, arguments), own=True),
+        "model_args": log_axis("request", others, None if others else "none", own=True),
     }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.files import LogFile
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, axis, log_reader
+from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, log_axis, log_reader
 from gridc.compiler.inputs.questions import question
 from gridc.schema.comparison import AnswerState
 
@@ -68,7 +68,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         digest=file.digest,
         model=model,
         benchmark=benchmark,
-        axes={"task": axis("prompt", benchmark), **axes},
+        axes={"task": log_axis("prompt", benchmark), **axes},
         readings=(ACC, GUESSING),
         samples=partial(_answers, file.path),
         unknown=UNKNOWN,
@@ -82,8 +82,8 @@ def _named(file: LogFile) -> tuple[str, dict[str, Any]]:
     if found is None:
         return file.path.resolve().parent.name, {}
     return found["model"], {
-        "shots": axis("prompt", found["shots"]),
-        **({"run": axis("request", found["rest"].strip("_-"))} if found["rest"].strip("_-") else {}),
+        "shots": log_axis("prompt", found["shots"]),
+        **({"run": log_axis("request", found["rest"].strip("_-"))} if found["rest"].strip("_-") else {}),
     }
 
 

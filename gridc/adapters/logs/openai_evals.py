@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from gridc.compiler.inputs.logs.files import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, log_reader
+from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, log_axis, log_reader
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "OpenAI evals"
@@ -78,8 +78,8 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         model=", ".join(map(str, spec["completion_fns"])),
         benchmark=spec["eval_name"],
         axes={
-            "task": axis("prompt", str(spec["eval_name"])),
-            "config": axis("prompt", {k: v for k, v in config.items() if k not in NOT_ASKED} or "none"),
+            "task": log_axis("prompt", str(spec["eval_name"])),
+            "config": log_axis("prompt", {k: v for k, v in config.items() if k not in NOT_ASKED} or "none"),
         },
         readings=tuple(dict.fromkeys([*first, *readings])),
         samples=partial(_answers, samples, tuple(readings)),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.inputs.logs.files import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, log_reader
+from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, log_axis, log_reader
 
 PACKAGE = "OpenCompass"
 NAMES: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         digest=file.digest,
         model=model,
         benchmark=benchmark,
-        axes={"task": axis("prompt", benchmark)},
+        axes={"task": log_axis("prompt", benchmark)},
         readings=(READING,) if scored else tuple(aggregates),
         samples=partial(_answers, file, rows, predictions) if scored else None,
         printed=own if scored else aggregates,

@@ -33,8 +33,8 @@ from gridc.compiler.inputs.logs.records import (
     LogGroup,
     LogRun,
     PrintedScore,
-    axis,
     content_digest,
+    log_axis,
     log_reader,
 )
 from gridc.compiler.inputs.questions import Question, question
@@ -180,7 +180,7 @@ def _run(file: LogFile, cell: _Cell, rows: list[_Row], itemised: bool, not_read:
         digest=file.digest,
         model=cell.model,
         benchmark=cell.benchmark,
-        axes={name: axis("request", level) for name, level in cell.levels},
+        axes={name: log_axis("request", level) for name, level in cell.levels},
         readings=readings,
         samples=partial(_answers, rows) if itemised else None,
         seeds={"seed": cell.seed} if cell.seed else {},

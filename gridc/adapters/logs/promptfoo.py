@@ -14,8 +14,8 @@ from gridc.compiler.inputs.logs.records import (
     LogAxis,
     LogRun,
     PrintedScore,
-    axis,
     content_digest,
+    log_axis,
     log_reader,
 )
 from gridc.compiler.inputs.questions import of_document
@@ -118,13 +118,13 @@ def _axes(
     prompt: str, label: str, decoding: Mapping[str, Any] | None, version: str | None, which: int, of: int
 ) -> dict[str, LogAxis]:
     """Columns that are called alike differ in something, even where the file does not say in what."""
-    axes = {"prompt": axis("prompt", prompt, label)}
+    axes = {"prompt": log_axis("prompt", prompt, label)}
     if decoding is not None:
-        axes["decoding"] = axis("request", decoding, None if decoding else "provider's default", own=True)
+        axes["decoding"] = log_axis("request", decoding, None if decoding else "provider's default", own=True)
     elif of > 1:
-        axes["column"] = axis("request", f"{which + 1} of {of} called alike")
+        axes["column"] = log_axis("request", f"{which + 1} of {of} called alike")
     if version is not None:
-        axes["package"] = axis("code", f"{PACKAGE} {version}")
+        axes["package"] = log_axis("code", f"{PACKAGE} {version}")
     return axes
 
 

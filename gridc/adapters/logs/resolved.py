@@ -10,7 +10,14 @@ from functools import partial
 from typing import Any
 
 from gridc.compiler.inputs.logs.files import LogFile, log_error
-from gridc.compiler.inputs.logs.records import MOST_ITEMS, LogAnswer, LogRun, PrintedScore, axis, log_reader
+from gridc.compiler.inputs.logs.records import (
+    MOST_ITEMS,
+    LogAnswer,
+    LogRun,
+    PrintedScore,
+    log_axis,
+    log_reader,
+)
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "resolved list"
@@ -73,7 +80,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         digest=file.digest,
         model=model,
         benchmark=benchmark,
-        axes={"task": axis("prompt", benchmark)},
+        axes={"task": log_axis("prompt", benchmark)},
         readings=("resolved",),
         samples=partial(_answers, lists),
         printed={"resolved": PrintedScore(None, total)},

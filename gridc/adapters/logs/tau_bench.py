@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.files import LogFile
-from gridc.compiler.inputs.logs.records import LogAnswer, LogAxis, LogRun, PrintedScore, axis, log_reader
+from gridc.compiler.inputs.logs.records import LogAnswer, LogAxis, LogRun, PrintedScore, log_axis, log_reader
 
 PACKAGE = "tau-bench"
 NAMES: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
         digest=file.digest,
         model=model,
         benchmark=benchmark,
-        axes={"task": axis("prompt", benchmark), **axes},
+        axes={"task": log_axis("prompt", benchmark), **axes},
         readings=(PASS,),
         samples=partial(_answers, file.path),
         printed=dict(_printed(trials, times)),
@@ -114,9 +114,9 @@ def _named(file: LogFile) -> tuple[str, str, dict[str, LogAxis], str]:
     if found is None:
         return file.stem, environment, {}, ""
     axes = {
-        "strategy": axis("request", found["strategy"]),
-        "temperature": axis("request", found["temperature"]),
-        "user": axis("prompt", found["user"]),
+        "strategy": log_axis("request", found["strategy"]),
+        "temperature": log_axis("request", found["temperature"]),
+        "user": log_axis("prompt", found["user"]),
     }
     return found["model"], environment, axes, found["begun"]
 

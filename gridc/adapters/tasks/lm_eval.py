@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.adapters.tasks import lm_eval_files
-from gridc.adapters.tasks.lm_eval_effects import TaskEffects, effects
+from gridc.adapters.tasks.lm_eval_effects import TaskEffects, task_effects
 from gridc.adapters.tasks.lm_eval_files import Refused, TaskSource, words
 from gridc.schema.canonical import canonical
 
@@ -78,7 +78,7 @@ class TaskReader:
         """The YAML and Python files of a task by name, with SHA-256 (`files`), and which of them lie in the
         folder (`code`). No code of the task is run. Raises `ValueError`."""
         with _at(folder, source) as home:
-            found = lm_eval_files.find(source, home, _split(arguments)[0])
+            found = lm_eval_files.find_task(source, home, _split(arguments)[0])
             return {"files": lm_eval_files.digests(found, home), "code": lm_eval_files.own(found, home)}
 
     def dataset(
@@ -87,7 +87,7 @@ class TaskReader:
         """The data sets of a task: `path`, `name` and `kwargs`, each once. No code of the task is run.
         `path` is None where a function of the task makes the data. Raises `ValueError`."""
         with _at(folder, source) as home:
-            found = lm_eval_files.find(source, home, _split(arguments)[0])
+            found = lm_eval_files.find_task(source, home, _split(arguments)[0])
             listed: list[dict[str, Any]] = []
             for leaf in found.leaves:
                 made = leaf.config.get("custom_dataset") is not None
@@ -130,10 +130,10 @@ def load(
     """
     with _at(folder, source) as home, _templates_once():
         overrides, metadata = _split(arguments)
-        found = lm_eval_files.find(source, home, overrides)
+        found = lm_eval_files.find_task(source, home, overrides)
         files = lm_eval_files.digests(found, home)
         asked = None if shots is None else list(shots)
-        stated = {leaf.name: effects(leaf, asked) for leaf in found.leaves}
+        stated = {leaf.name: task_effects(leaf, asked) for leaf in found.leaves}
         tasks, title, notes = _open(found, overrides, metadata)
         if missing := tasks.keys() ^ stated.keys():
             raise Refused(f"lm_eval reads the tasks of {source} otherwise ({', '.join(sorted(missing))})")

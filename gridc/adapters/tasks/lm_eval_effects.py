@@ -74,7 +74,7 @@ def configured(leaf: Leaf) -> Any:
         raise Refused(f"lm_eval cannot take the configuration of {leaf.name}: {words(error)}") from error
 
 
-def effects(leaf: Leaf, shots: list[int | None] | None) -> tuple[TaskEffects, list[int]]:
+def task_effects(leaf: Leaf, shots: list[int | None] | None) -> tuple[TaskEffects, list[int]]:
     """What a task does, and the numbers of exemplars to ask it with. Raises `Refused`."""
     name = leaf.name
     if "class" in leaf.config:

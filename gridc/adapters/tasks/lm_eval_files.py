@@ -46,7 +46,7 @@ class TaskSource:
     paths: set[Path] = field(default_factory=set)
 
 
-def find(source: str, folder: Path, overrides: Mapping[str, Any]) -> TaskSource:
+def find_task(source: str, folder: Path, overrides: Mapping[str, Any]) -> TaskSource:
     """What is registered as `source`, or configured in the YAML file of that path in the folder. `overrides`
     are keys of the configuration that every task of it gets. Raises `Refused`."""
     from lm_eval.tasks._index import TaskIndex

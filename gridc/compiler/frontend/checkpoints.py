@@ -39,14 +39,14 @@ def look_into(model: Model, places: ReferenceFolders) -> None:
 
     Raises `NotFound`: where there is no such folder, or GC314 where it is not such a model.
     """
-    source = files_of(model)
+    source = checkpoint_folder(model)
     if source is not None and not source.startswith("hf:"):
         folder = places.model(source)
         if not source.startswith("builtin:") and is_checkpoint(model, folder):
             _require_model(folder, source)
 
 
-def files_of(model: Model) -> str | None:
+def checkpoint_folder(model: Model) -> str | None:
     """Where the files of a model are, or those that its server is said to run. None where nobody says."""
     source = model.weights if engine_kind(model.engine).provider else model.source
     return source if source is not None and source.startswith(FILES) else None

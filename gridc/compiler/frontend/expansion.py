@@ -33,7 +33,7 @@ from pydantic import ValidationError
 
 from gridc.compiler.frontend.foreign_words import key_meant
 from gridc.compiler.frontend.lookup import NotFound, ReferenceFolders
-from gridc.compiler.frontend.source import MAX_BYTES, STDIN, Source, near_files, read
+from gridc.compiler.frontend.source import MAX_BYTES, STDIN, Source, near_files, read_source
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
 from gridc.files import csv_records, is_there, read_regular
@@ -589,7 +589,7 @@ def spec_files(path: Path) -> dict[Path, str]:
     """The files that a spec is written in, itself first, with their digests: those that can be read."""
     digests: dict[Path, str] = {}
     with suppress(SpecError, OSError):
-        source = read(path)
+        source = read_source(path)
         digests[path] = digest_bytes(source.text.encode())
         for base in expanded(source).others:
             digests[base.path] = digest_bytes(base.text.encode())
@@ -648,7 +648,7 @@ def _base(source: Source, above: Sequence[Source]) -> Source:
     if len(above) >= MOST_FILES:
         message = f"`extends` goes through more than {MOST_FILES} files"
         raise refuse("GC320", message, "`gridc validate --expanded` writes a base out as one file")
-    return read(path)
+    return read_source(path)
 
 
 def _removed(source: Source) -> list[str]:

@@ -89,7 +89,7 @@ def measurand_of(name: str) -> Measurand:
         raise plugin.failed(error) from None
 
 
-def names_of(setting: Setting) -> tuple[str, ...]:
+def measurand_names(setting: Setting) -> tuple[str, ...]:
     """The measurands that a setting is. Those of packages state their prompt, those of papers need not. What
     another package recorded is not known to be one."""
     if setting.recorded:

@@ -14,14 +14,14 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
-from gridc.compiler.frontend.checks import check
+from gridc.compiler.frontend.checks import check_spec
 from gridc.compiler.frontend.checks.envelope import most_cells
 from gridc.compiler.frontend.expansion import expanded
 from gridc.compiler.frontend.lookup import ReferenceFolders
 from gridc.compiler.frontend.measurands import expand
 from gridc.compiler.frontend.plugins import Plugin, used_plugins
 from gridc.compiler.frontend.references import References, find_references
-from gridc.compiler.frontend.source import STDIN, Source, read
+from gridc.compiler.frontend.source import STDIN, Source, read_source
 from gridc.compiler.frontend.tasks import StoredTask, TaskRequest, task_requests, with_tasks
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.hypotheses import kind_of
@@ -182,12 +182,12 @@ def read_spec(path: Path, data_folder: Path | None = None, models_folder: Path |
 
     Raises `SpecError` with all findings of the first stage to fail.
     """
-    source = expanded(read(path))
+    source = expanded(read_source(path))
     written = typed(source)
     plugins = used_plugins(written, source)
     spec, tasks = with_tasks(expand(written, source), source)
     spec, source = for_each(spec, source)
-    check(spec, source)
+    check_spec(spec, source)
     places = ReferenceFolders(path.parent, data_folder, models_folder)
     return CheckedSpec(source, spec, places, find_references(spec, source, places), plugins, tasks)
 
@@ -197,7 +197,7 @@ def asked_tasks(path: Path) -> Mapping[str, TaskRequest]:
     input, which can be read once, it names none. Raises `SpecError`."""
     if path == STDIN:
         return {}
-    source = expanded(read(path))
+    source = expanded(read_source(path))
     return task_requests(expand(typed(source), source)) if _may_ask(source) else {}
 
 

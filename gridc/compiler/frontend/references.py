@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
-from gridc.compiler.frontend.checkpoints import files_of, look_into
-from gridc.compiler.frontend.checks.envelope import exclude, settings
+from gridc.compiler.frontend.checkpoints import checkpoint_folder, look_into
+from gridc.compiler.frontend.checks.envelope import exclusion_help, settings
 from gridc.compiler.frontend.lookup import NotFound, ReferenceFolders
 from gridc.compiler.frontend.measurands import owner_of
 from gridc.compiler.frontend.source import Source, basic_string
@@ -16,9 +16,9 @@ from gridc.compiler.grid.configurations import (
     LevelByAxis,
     Settings,
     asked_models,
+    effect_place,
     effect_tables,
     judge_tables,
-    stated_at,
 )
 from gridc.compiler.instrument.points import ScorerFile
 from gridc.compiler.instrument.render import (
@@ -148,7 +148,9 @@ def find_references(spec: Spec, source: Source, places: ReferenceFolders) -> Ref
         try:
             look_into(model, places)
         except NotFound as error:
-            elsewhere = (files_of(model) or "").startswith("models:") and places.models_folder is None
+            elsewhere = (checkpoint_folder(model) or "").startswith(
+                "models:"
+            ) and places.models_folder is None
             if elsewhere and error.code == "GC309":
                 absent[model.id] = error.problem
                 continue
@@ -277,7 +279,7 @@ def _in_cells(
                 if setting.prompt.startswith(COMPOSITE):
                     prompts[setting.prompt] = joined(setting.prompt, prompts)
                 for problem in check_template(prompts[setting.prompt], given):
-                    where = stated_at(spec, "prompt", place) or ("axis", 0)
+                    where = effect_place(spec, "prompt", place) or ("axis", 0)
                     message = f"{problem.message} ({_cell(configuration.levels)})"
                     yield source.diagnose("GC310", where, message)
             texts = [prompts[setting.prompt], *([prompts[setting.wrapper]] if setting.wrapper else [])]
@@ -286,7 +288,7 @@ def _in_cells(
             named = {name for text in texts for name in template_variables(text)} & given.keys()
             for name in sorted(named - dict(setting.vars).keys() - reported):
                 reported.add(name)
-                where = stated_at(spec, "prompt", place) or ("axis", 0)
+                where = effect_place(spec, "prompt", place) or ("axis", 0)
                 message = f"`{name}` has no value on `{benchmark}` ({_cell(configuration.levels)})"
                 help = f"vars = {{ {name} = ... }} in every level of an axis, or in [harness]"
                 yield source.diagnose("GC322", where, message, help)
@@ -301,7 +303,7 @@ def _in_cells(
                 message += ": no template prints its `vars`"
                 unused = [name for name, _ in setting.vars if name not in named]
                 printed = f"print {{{{ {unused[0]} }}}} in a prompt; or " if unused else ""
-                yield source.diagnose("GC303", where, message, printed + exclude(levels))
+                yield source.diagnose("GC303", where, message, printed + exclusion_help(levels))
 
 
 def _cell(levels: LevelByAxis) -> str:

@@ -97,7 +97,7 @@ class Source:
         return next((self.spans[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.spans), None)
 
 
-def read(path: Path) -> Source:
+def read_source(path: Path) -> Source:
     """The source at `path`, or on standard input. Raises `SpecError` with every finding of this stage."""
     name = Path("<stdin>") if path == STDIN else path
     try:
@@ -113,7 +113,7 @@ def read(path: Path) -> Source:
     except OSError as error:
         message = f"cannot read the spec: {error.strerror or 'it is not a regular file'}"
         raise SpecError([Diagnostic("GC002", message, str(name), help=_nearby(path))]) from None
-    return parse(text, name)
+    return parse_source(text, name)
 
 
 def _undecodable(error: UnicodeDecodeError, name: Path) -> Diagnostic:
@@ -147,7 +147,7 @@ def near_files(path: Path, beside: Path | None = None) -> str | None:
     return f"did you mean `{near[0] if beside else path.with_name(near[0])}`?"
 
 
-def parse(text: str, path: Path) -> Source:
+def parse_source(text: str, path: Path) -> Source:
     """The source with this text. Raises `SpecError` with every finding of this stage."""
     text = text.removeprefix(BYTE_ORDER_MARK)
     try:

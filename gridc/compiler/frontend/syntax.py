@@ -214,7 +214,7 @@ def _is_list(parts: Sequence[str]) -> bool | None:
 def _schema() -> Any:
     from gridc.schema import jsonschema as published
 
-    return published.of_models("gridcard")
+    return published.model_schema("gridcard")
 
 
 # What to write

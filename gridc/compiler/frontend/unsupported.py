@@ -9,7 +9,7 @@ from itertools import combinations
 
 from gridc.compiler.grid.cells import cells_of
 from gridc.compiler.grid.configurations import effect_tables
-from gridc.compiler.grid.specifications import comparisons, meaning
+from gridc.compiler.grid.specifications import curve_hypotheses, meaning
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.methods import METHODS
 from gridc.schema.certificate import UncomputedRow
@@ -112,7 +112,7 @@ def _predicted(hypothesis: AnyHypothesis) -> set[tuple[str, str, str, str]]:
     return {(kind.rate(hypothesis), *order) for order in above}
 
 
-def uncomputed(spec: Spec) -> tuple[UncomputedRow, ...]:
+def uncomputed_rows(spec: Spec) -> tuple[UncomputedRow, ...]:
     """Everything that the spec states and no number of the report answers, in the order of the language."""
     return tuple(_stated(spec))
 
@@ -123,13 +123,13 @@ def _stated(spec: Spec) -> Iterator[UncomputedRow]:
         why = why_undecidable(spec, test)
         if why is not None:
             yield UncomputedRow(table="falsification", id=test.id, what=f"{test.test} ({why})")
-    for key, what in _analysis(spec.analysis, any(comparisons(spec, curve) for curve in spec.curve)):
+    for key, what in _analysis(spec.analysis, any(curve_hypotheses(spec, curve) for curve in spec.curve)):
         yield UncomputedRow(table="analysis", id=key, what=what)
 
 
 def _open_choices(spec: Spec) -> Iterator[UncomputedRow]:
     """Levels of forks that no curve runs, and curves that compare nothing."""
-    run = {name for curve in spec.curve if comparisons(spec, curve) for name in curve.forks}
+    run = {name for curve in spec.curve if curve_hypotheses(spec, curve) for name in curve.forks}
     for fork in spec.fork:
         bound = [level for level in fork.levels if isinstance(meaning(spec, fork, level), Choice)]
         others = [level for level in fork.levels if fork.id not in run or level not in bound]
@@ -138,7 +138,7 @@ def _open_choices(spec: Spec) -> Iterator[UncomputedRow]:
             what = f"{fork.default} was chosen; instead of it: {text}"
             yield UncomputedRow(table="fork", id=fork.id, what=what)
     for curve in spec.curve:
-        if not comparisons(spec, curve):
+        if not curve_hypotheses(spec, curve):
             what = f"over {', '.join(curve.forks)}: no difference or ranking is stated to compare"
             yield UncomputedRow(table="curve", id=curve.id, what=what)
 

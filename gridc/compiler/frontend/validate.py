@@ -131,7 +131,7 @@ def _validator(schema: str) -> "Draft202012Validator":
 
     from gridc.schema import jsonschema as published
 
-    return Draft202012Validator(published.of_models(schema))
+    return Draft202012Validator(published.model_schema(schema))
 
 
 def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[Diagnostic]:

@@ -78,7 +78,7 @@ def enumerate_grid(spec: Spec) -> Iterator[Cell]:
                 yield Cell(model.id, benchmark.id, configuration.levels, setting, configuration.tier)
 
 
-def exclude(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
+def without_excluded(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
     """Drop the cells that an exclusion covers."""
     for cell in cells:
         if (
@@ -125,7 +125,7 @@ def mark_slices(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
         yield replace(cell, slices=tuple(part.id for part in spec.slice if part.where.matches(where)))
 
 
-PASSES: tuple[Pass, ...] = (exclude, mark_shared, mark_slices)
+PASSES: tuple[Pass, ...] = (without_excluded, mark_shared, mark_slices)
 
 
 def cells_of(spec: Spec) -> Iterator[Cell]:

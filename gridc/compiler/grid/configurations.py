@@ -40,7 +40,7 @@ def configurations(spec: Spec) -> Iterator[Configuration]:
     """Every combination of levels, the last axis varying fastest, or those that `[draw]` drew of them, in the
     same order. Nothing is excluded yet, but what an exclusion over axes covers is not drawn."""
     names = [axis.id for axis in spec.axis]
-    for chosen in product(*(axis.level for axis in spec.axis)) if spec.draw is None else drawn(spec):
+    for chosen in product(*(axis.level for axis in spec.axis)) if spec.draw is None else drawn_levels(spec):
         levels = {name: level.id for name, level in zip(names, chosen, strict=True)}
         yield Configuration(levels, chosen, _last_tier(spec, chosen))
 
@@ -55,7 +55,7 @@ ATTEMPTS = 10_000, 20
 with fewer: a spec from a stranger must not keep a machine busy."""
 
 
-def drawn(spec: Spec) -> tuple[tuple[Level, ...], ...]:
+def drawn_levels(spec: Spec) -> tuple[tuple[Level, ...], ...]:
     """The levels of each drawn configuration. Draw k is SHA-256 of seed and k, modulo the number of
     combinations, so that it is the same everywhere and no grid is too large for it."""
     wanted = spec.draw
@@ -107,7 +107,7 @@ def _last_tier(spec: Spec, chosen: Iterable[Level]) -> str:
     return spec.tiers[max((spec.tiers.index(level.tier) for level in chosen), default=0)]
 
 
-def place(spec: Spec, levels: LevelByAxis, benchmark: str, model: str | None = None) -> dict[str, str]:
+def place_values(spec: Spec, levels: LevelByAxis, benchmark: str, model: str | None = None) -> dict[str, str]:
     """What a selector is matched against. Without a model it is a configuration of a benchmark."""
     return grid_place(levels, tier(spec, levels), benchmark, model)
 
@@ -212,7 +212,7 @@ def scorer_units(spec: Spec) -> dict[str, tuple[KeyPath, str]]:
     return units
 
 
-def stated_at(spec: Spec, key: str, place: Mapping[str, str]) -> KeyPath | None:
+def effect_place(spec: Spec, key: str, place: Mapping[str, str]) -> KeyPath | None:
     """Where the spec gives an effect to the calls of a place of the grid; None where nothing states it."""
     stating = [
         table.path

@@ -131,7 +131,7 @@ def planned_curve(spec: Spec, curve: Curve) -> PlannedCurve:
     return PlannedCurve(ran.stated, ran.bound, len(ran.drawn))
 
 
-def comparisons(spec: Spec, curve: Curve) -> list[AnyHypothesis]:
+def curve_hypotheses(spec: Spec, curve: Curve) -> list[AnyHypothesis]:
     """The hypotheses whose comparisons a curve makes in every specification, in the order of the spec: of two
     levels, or of two models, step by step."""
     return [

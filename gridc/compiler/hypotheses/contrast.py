@@ -17,7 +17,7 @@ from gridc.compiler.hypotheses.tested import (
     what_to_draw,
 )
 from gridc.diagnostics.errors import KeyPath
-from gridc.schema.inference import MODELS, ContrastHypothesis, Margin, between
+from gridc.schema.inference import MODELS, ContrastHypothesis, Margin, contrast_noun
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
 from gridc.statistics.case_totals import CaseTable
@@ -246,7 +246,7 @@ def assumption_words(hypothesis: ContrastHypothesis) -> str:
 def within_words(hypothesis: ContrastHypothesis) -> str:
     """A claim that the levels do not differ, by no more than the margin where there is one."""
     within = "" if hypothesis.margin is None else f" within {hypothesis.margin.pp:g} pp"
-    return f"{within} between {between(hypothesis.axis)}{assumption_words(hypothesis)}"
+    return f"{within} between {contrast_noun(hypothesis.axis)}{assumption_words(hypothesis)}"
 
 
 def without_margin(hypothesis: ContrastHypothesis) -> Iterator[Misfit]:

@@ -26,7 +26,7 @@ from gridc.statistics.reproducibility import Verdict
 from gridc.statistics.verdicts import Alternative, Decided, Evidence, Rule
 
 
-def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+def interaction_p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
     """Supported: the joint test finds it. Nothing refutes it: no difference is too small to be one."""
     return evidence.p, 1.0
 
@@ -81,7 +81,7 @@ class Interaction(TestedKind[InteractionHypothesis]):
         )
 
     def rule(self, hypothesis: InteractionHypothesis, level: float) -> Rule:
-        return Rule(p_values, "two-sided", level, None, sided=False, first=self.first)
+        return Rule(interaction_p_values, "two-sided", level, None, sided=False, first=self.first)
 
     def test(self, hypothesis: InteractionHypothesis, level: float) -> DecidingTest:
         return DecidingTest("crossed", "two-sided", level)

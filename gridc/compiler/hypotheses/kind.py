@@ -78,7 +78,7 @@ def replicates_of(spec: Spec) -> int:
     return max([*stated, spec.harness.replicates or 1])
 
 
-def units_of(parts: Collection[BenchmarkUnits]) -> int:
+def units_in_all(parts: Collection[BenchmarkUnits]) -> int:
     """How many units several parts have."""
     unnamed = sum(part.units for part in parts if not part.names)
     return len({*chain.from_iterable(part.names for part in parts)}) + unnamed
@@ -139,7 +139,7 @@ class DesignPower:
     error: float | None = None
 
 
-def points(difference: float | None) -> float | None:
+def points_rounded_up(difference: float | None) -> float | None:
     """A proportion in percentage points, rounded up."""
     return None if difference is None else rounded_up(100 * difference)
 
@@ -356,7 +356,7 @@ def comparable_levels(spec: Spec) -> dict[str, list[str]]:
     return {**levels_by_axis(spec), MODELS: [model.id for model in spec.model]}
 
 
-def listed(what: str, names: Sequence[str], known: Collection[str]) -> Iterator[Reference]:
+def order_references(what: str, names: Sequence[str], known: Collection[str]) -> Iterator[Reference]:
     """The names of an `order`."""
     yield from (Reference(("order", rank), what, name, known, True) for rank, name in enumerate(names))
 

@@ -10,7 +10,7 @@ from gridc.compiler.hypotheses.contrast import (
     without_margin,
 )
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, PlannedTest, Problem, benchmarks_of
-from gridc.schema.inference import AnyHypothesis, ContrastHypothesis, between, rate_kind
+from gridc.schema.inference import AnyHypothesis, ContrastHypothesis, contrast_noun, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
 from gridc.statistics.expected_power import ClaimKind
@@ -60,9 +60,8 @@ class Noninferiority(ContrastKind):
         """With its side, whichever score is the better one."""
         by = "" if hypothesis.margin is None else f" by {hypothesis.margin.pp:g} pp"
         way = "fall" if hypothesis.side == "greater" else "rise"
-        return (
-            f", that it does not {way}{by} between {between(hypothesis.axis)}{assumption_words(hypothesis)}"
-        )
+        between = contrast_noun(hypothesis.axis)
+        return f", that it does not {way}{by} between {between}{assumption_words(hypothesis)}"
 
 
 KIND = Noninferiority()

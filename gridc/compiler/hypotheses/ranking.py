@@ -18,8 +18,8 @@ from gridc.compiler.hypotheses.kind import (
     Problem,
     Reference,
     benchmarks_of,
-    listed,
-    points,
+    order_references,
+    points_rounded_up,
     unstated_effect,
 )
 from gridc.schema.inference import RankingHypothesis, RateName
@@ -47,7 +47,7 @@ class RankingKind(HypothesisKind[RankingHypothesis]):
     shows_margins = False
 
     def references(self, hypothesis: RankingHypothesis, spec: Spec) -> Iterator[Reference]:
-        yield from listed("model", hypothesis.order, [model.id for model in spec.model])
+        yield from order_references("model", hypothesis.order, [model.id for model in spec.model])
 
     def misfits(self, hypothesis: RankingHypothesis, spec: Spec) -> Iterator[Misfit]:
         yield from ()
@@ -111,8 +111,10 @@ class RankingKind(HypothesisKind[RankingHypothesis]):
     def possible_outcomes(self, hypothesis: RankingHypothesis, design: PlannedTest) -> Mapping[Verdict, str]:
         """It is supported where it holds on every benchmark, and refuted by one."""
         if not design.parts:
-            return orders(hypothesis, design, None if design.parts is None else ())
-        by_benchmark = {name: orders(hypothesis, design, part.sizes) for name, part in design.parts.items()}
+            return order_outcomes(hypothesis, design, None if design.parts is None else ())
+        by_benchmark = {
+            name: order_outcomes(hypothesis, design, part.sizes) for name, part in design.parts.items()
+        }
         outcomes: dict[Verdict, str] = {}
         verdicts: tuple[Verdict, ...] = ("supported", "refuted", "open")
         for verdict in verdicts:
@@ -157,7 +159,7 @@ class RankingKind(HypothesisKind[RankingHypothesis]):
             return DesignPower(test, level)
         tests, sizes = _order_tests(hypothesis, design)
         gaps = {str(share): detectable_gap(kind, tests, level, sizes, share, TOGETHER) for share in CHANGING}
-        effects = {share: points(gap.gap) for share, gap in gaps.items()}
+        effects = {share: points_rounded_up(gap.gap) for share, gap in gaps.items()}
         error = max(gap.error for gap in gaps.values())
         return DesignPower(f"{test} ({tests})", level, effects, error=round(error, 3) if error else None)
 
@@ -206,7 +208,9 @@ def _order_test(design: PlannedTest) -> OrderTest:
     return "mcnemar" if single and not design.graded else "bets"
 
 
-def orders(hypothesis: RankingHypothesis, design: PlannedTest, sizes: Sizes | None) -> dict[Verdict, str]:
+def order_outcomes(
+    hypothesis: RankingHypothesis, design: PlannedTest, sizes: Sizes | None
+) -> dict[Verdict, str]:
     """What an order needs: by descriptive evidence an item a step; else, in every configuration, as many
     units as the test of the verdict takes where all go one way, at `level`. A model can be ahead of
     the next only on other items than that one is of its next, so that the steps share the items."""

@@ -16,7 +16,7 @@ from gridc.compiler.hypotheses.kind import (
     comparable_levels,
     unstated_effect,
 )
-from gridc.schema.inference import MODELS, RATES, RateName, StatisticHypothesis, between
+from gridc.schema.inference import MODELS, RATES, RateName, StatisticHypothesis, contrast_noun
 from gridc.schema.spec import Spec
 from gridc.schema.statistics import COMPARABLE, called
 from gridc.statistics.expected_power import Assumptions
@@ -54,7 +54,7 @@ class StatisticPrediction(HypothesisKind[StatisticHypothesis]):
             )
         if hypothesis.level == hypothesis.reference:
             problem = f"`{hypothesis.level}` is compared with itself"
-            yield Misfit("GC105", "level", problem, f"name two {between(hypothesis.axis)}")
+            yield Misfit("GC105", "level", problem, f"name two {contrast_noun(hypothesis.axis)}")
         if hypothesis.axis in (own.over or ()):
             problem = f"`{own.id}` takes the levels of {hypothesis.axis} together, and they are compared here"
             yield Misfit("GC105", "axis", problem, "compare the levels of another axis")

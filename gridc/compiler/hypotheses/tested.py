@@ -22,7 +22,7 @@ from gridc.compiler.hypotheses.kind import (
     Problem,
     Reference,
     numbers_of,
-    points,
+    points_rounded_up,
     unstated_effect,
 )
 from gridc.schema.inference import (
@@ -39,14 +39,14 @@ from gridc.statistics.expected_power import (
     DecidingTest,
     Layout,
     Stratum,
+    assumed_design,
     coefficients_of,
-    design_of,
     margin_error,
     power,
     smallest,
 )
 from gridc.statistics.reproducibility import Verdict
-from gridc.statistics.verdicts import AskedItems, Decided, RiseFall, Rule, verdict, witnesses
+from gridc.statistics.verdicts import AskedItems, Decided, RiseFall, Rule, decided_verdict, witnesses
 
 AboutAnEffect = ContrastHypothesis | InteractionHypothesis | TrendHypothesis
 T = TypeVar("T", bound=AboutAnEffect)
@@ -142,7 +142,7 @@ class TestedKind(HypothesisKind[T]):
         return ()
 
     def verdict(self, support: float, refute: float, alpha: float) -> Verdict:
-        return verdict(support, refute, alpha, self.first)
+        return decided_verdict(support, refute, alpha, self.first)
 
     def why_no_design(self, hypothesis: T, effect: float | None) -> Problem | None:
         return unstated_effect(hypothesis, self.margin(hypothesis), effect)
@@ -176,7 +176,7 @@ class TestedKind(HypothesisKind[T]):
 
         def effects(together: float) -> dict[str, float | None]:
             return {
-                str(share): points(self.least(test, layout, Assumptions(share, together)))
+                str(share): points_rounded_up(self.least(test, layout, Assumptions(share, together)))
                 for share in CHANGING
             }
 
@@ -302,7 +302,7 @@ def _witnesses(
     rule: Rule, planned: AskedItems, test: DecidingTest, layout: Layout
 ) -> Mapping[Verdict, RiseFall]:
     """Hypotheses often differ in their levels alone."""
-    design = design_of(test, layout)
+    design = assumed_design(test, layout)
     return witnesses(rule, planned, design, coefficients_of(test, layout, design))
 
 

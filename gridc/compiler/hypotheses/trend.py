@@ -11,7 +11,7 @@ from gridc.compiler.hypotheses.kind import (
     PlannedTest,
     Reference,
     levels_by_axis,
-    listed,
+    order_references,
 )
 from gridc.compiler.hypotheses.tested import (
     LevelComparison,
@@ -29,7 +29,7 @@ from gridc.statistics.verdicts import Alternative, Decided, Evidence, Rule
 SIDES: Mapping[str, Alternative] = {"increasing": "greater", "decreasing": "less"}
 
 
-def p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
+def trend_p_values(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
     """Supported: the slope over the doses goes the predicted way. Refuted: it goes the other way."""
     ((up, down),) = evidence.sides
     return (up, down) if side == "greater" else (down, up)
@@ -46,7 +46,7 @@ class Trend(TestedKind[TrendHypothesis]):
         axes = levels_by_axis(spec)
         yield Reference(("axis",), "axis", hypothesis.axis, axes)
         yield outcome_reference(hypothesis, spec)
-        yield from listed("level", hypothesis.order, axes.get(hypothesis.axis, hypothesis.order))
+        yield from order_references("level", hypothesis.order, axes.get(hypothesis.axis, hypothesis.order))
 
     def misfits(self, hypothesis: TrendHypothesis, spec: Spec) -> Iterator[Misfit]:
         levels = {level.id: level for axis in spec.axis if axis.id == hypothesis.axis for level in axis.level}
@@ -78,7 +78,7 @@ class Trend(TestedKind[TrendHypothesis]):
         return LevelComparison(hypothesis.order, doses=tuple(doses_of(spec, hypothesis).values()))
 
     def rule(self, hypothesis: TrendHypothesis, level: float) -> Rule:
-        return Rule(p_values, SIDES[hypothesis.direction], level, None, sided=True, first=self.first)
+        return Rule(trend_p_values, SIDES[hypothesis.direction], level, None, sided=True, first=self.first)
 
     def test(self, hypothesis: TrendHypothesis, level: float) -> DecidingTest:
         return DecidingTest("effect", SIDES[hypothesis.direction], level)

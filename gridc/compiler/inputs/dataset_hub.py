@@ -35,7 +35,7 @@ class HubFiles:
     said: tuple[str, ...] = ()
 
 
-def repository_of(reference: str) -> tuple[str, str | None] | None:
+def hub_repository(reference: str) -> tuple[str, str | None] | None:
     """The repository that a reference names, and the commit if it is pinned to one; None for another kind of
     reference."""
     match = _REFERENCE.fullmatch(reference)

@@ -16,10 +16,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from gridc.compiler.inputs.questions import QuestionDigests, asked, of_item, plain, words_of
+from gridc.compiler.inputs.questions import QuestionDigests, of_item, plain_question, question_text, words_of
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import UNIT_LEVELS, Sample, UnitLevel
-from gridc.statistics.reproducibility import DrawError, ranked
+from gridc.statistics.reproducibility import DrawError, in_drawn_order
 
 
 def draw_sample(items: Sequence[Item], sample: Sample, barred: Collection[str] = ()) -> list[Item]:
@@ -64,8 +64,8 @@ def draw_exemplars(items: Sequence[Item], sampled: Sequence[Item], seed: int) ->
     """
     taken = {item.family for item in sampled}
     rest = [item for item in items if item.family not in taken and _answerable(item)]
-    order = ranked(rest, seed, "exemplars", lambda item: item.id)
-    first, second = ranked((0, 1), seed, "sentences", str)
+    order = in_drawn_order(rest, seed, "exemplars", lambda item: item.id)
+    first, second = in_drawn_order((0, 1), seed, "sentences", str)
     return [_showing(item, second if turn % 2 else first) for turn, item in enumerate(order)]
 
 
@@ -83,8 +83,8 @@ def _showing(item: Item, sentence: int) -> Item:
 
 def families_of(items: Sequence[Item], stems: Collection[str]) -> set[str]:
     """The families in which any item asks one of these stems: what a disjoint sample must leave out."""
-    barred = {plain(stem) for stem in stems}
-    return {item.family for item in items if plain(item.stem) in barred}
+    barred = {plain_question(stem) for stem in stems}
+    return {item.family for item in items if plain_question(item.stem) in barred}
 
 
 def _has_tags(item: Item, sample: Sample) -> bool:
@@ -116,7 +116,7 @@ def _units(pool: Sequence[Item], sample: Sample) -> list[list[str]]:
     sizes = Counter(strata.values())
     seen: Counter[str] = Counter()
     order: list[tuple[Fraction, str]] = []
-    for name in ranked(members, sample.seed or 0, "sample", str):
+    for name in in_drawn_order(members, sample.seed or 0, "sample", str):
         stratum = strata[name]
         turn = Fraction(
             2 * seen[stratum] + 1, 2 * sizes[stratum] if sample.allocation == "proportional" else 2
@@ -181,7 +181,10 @@ def with_questions(items: Sequence[Item], columns: Collection[str] | None = None
     are the further columns that reach a prompt."""
     words = [words_of(item) for item in items]
     alike = Counter(words)  # most items share their words with no other, and need no comparison
-    keys = [asked(item, columns) if alike[own] > 1 else None for item, own in zip(items, words, strict=True)]
+    keys = [
+        question_text(item, columns) if alike[own] > 1 else None
+        for item, own in zip(items, words, strict=True)
+    ]
     several, first = Counter(keys), dict[str, str]()
     return tuple(
         item if key is None or several[key] < 2 else replace(item, question=first.setdefault(key, item.id))
@@ -244,7 +247,7 @@ def documented(items: Sequence[Item]) -> tuple[UnitLevel, ...]:
     return tuple(level for level in UNIT_LEVELS if any(item.documents(level) for item in items))
 
 
-def unit_of(items: Sequence[Item], stated: UnitLevel | None) -> UnitLevel:
+def unit_level(items: Sequence[Item], stated: UnitLevel | None) -> UnitLevel:
     """The level whose groups are independent: the stated one, or the coarsest below `category`.
 
     Raises `UndocumentedUnit`; and `ValueError` where a group of a finer level lies in several units, which

@@ -22,12 +22,12 @@ from gridc.compiler.inputs.draw import (
     draw_sample,
     families_of,
     joined_at,
-    unit_of,
+    unit_level,
     with_questions,
 )
 from gridc.compiler.inputs.loaders import complete_loading, load_items
 from gridc.compiler.inputs.loaders.parsing import BadRow, File, Malformed, Misread
-from gridc.compiler.inputs.questions import plain
+from gridc.compiler.inputs.questions import plain_question
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.options import arranged, own_letters
 from gridc.compiler.instrument.render import EXTRA, extra_columns, template_variables
@@ -86,7 +86,7 @@ class UnpairedVariant(ValueError):
         self.help = help
 
 
-def pair(items: Sequence[Item], loaded: LoadedItems) -> VariantItems:
+def variant_items(items: Sequence[Item], loaded: LoadedItems) -> VariantItems:
     """The items that a variant has for these. Raises `UnpairedVariant` where one is missing or of another
     shape."""
     others = {item.id: item for item in loaded.every}
@@ -211,7 +211,7 @@ class Items:
     @property
     def contradicting(self) -> int:
         """How many copies have another right answer than the first."""
-        answers = {item.id: (plain(item.best or ""), item.expected) for item in self.sampled}
+        answers = {item.id: (plain_question(item.best or ""), item.expected) for item in self.sampled}
         return sum(answers[item.id] != answers[item.question] for item in self.sampled if item.question)
 
     @property
@@ -467,7 +467,7 @@ class ItemLoader:
             exemplars = self._exemplars(benchmark, sampled) if task is None else task_exemplars(task.task)
             further = any(item.extra for item in sampled)
             sampled = with_questions(sampled, _shown_columns(self._templates) if further else ())
-            unit = unit_of(sampled, benchmark.unit)
+            unit = unit_level(sampled, benchmark.unit)
             sampled = joined_at(sampled, unit)
         except UndocumentedUnit as error:
             known = ", ".join(f'"{level}"' for level in error.known)
@@ -535,7 +535,7 @@ class ItemLoader:
             if loaded is None:
                 continue
             try:
-                by_variant[variant.id] = pair(items, loaded)
+                by_variant[variant.id] = variant_items(items, loaded)
             except UnpairedVariant as error:
                 problem = f"`{variant.id}` does not pair with `{benchmark.id}`: {error}"
                 self._wrong.add(self._source.diagnose("GC335", here, problem, error.help))

@@ -38,7 +38,7 @@ _CLOSING = re.compile(
 _LABELLED = re.compile(r"\s*\(?(?:[A-Za-z]|\d{1,2}|[ivxIVX]{1,5})[.):]\)?\s+\S")
 
 
-def plain(text: str) -> str:
+def plain_question(text: str) -> str:
     """A text whatever its case, its spacing and the punctuation that closes it."""
     folded = _SPACE.sub(" ", unicodedata.normalize("NFKC", text)).strip().casefold()
     while (shorter := _CLOSING.sub("", folded)) != folded:
@@ -56,7 +56,7 @@ def words_of(item: Item) -> frozenset[str]:
     return frozenset(_WORDS.findall(folded.casefold()))
 
 
-def asked(item: Item, columns: Collection[str] | None = None) -> str:
+def question_text(item: Item, columns: Collection[str] | None = None) -> str:
     """All that an item puts into a prompt, equal for two items that ask the same. Of its further columns only
     these can reach a prompt (None: any)."""
     lines = item.query.splitlines()
@@ -64,18 +64,18 @@ def asked(item: Item, columns: Collection[str] | None = None) -> str:
     listed = [line for line in lines if _LABELLED.match(line)]
     within = listed if len(listed) > 1 else []
     extra = {
-        name: plain(value) if isinstance(value, str) else value
+        name: plain_question(value) if isinstance(value, str) else value
         for name, value in item.extra.items()
         if columns is None or name in columns
     }
     return json.dumps(
         [
-            [(role, plain(text)) for role, text in item.messages],
-            plain(item.context),
-            plain("\n".join(line for line in lines if line not in within)),
+            [(role, plain_question(text)) for role, text in item.messages],
+            plain_question(item.context),
+            plain_question("\n".join(line for line in lines if line not in within)),
             sorted(_without_labels(within)),
-            [plain(turn) for turn in item.turns],
-            plain(item.open or ""),
+            [plain_question(turn) for turn in item.turns],
+            plain_question(item.open or ""),
             sorted(_without_labels(item.options)),
             [dict(tool) for tool in (*item.tools, *item.functions)],
             extra,
@@ -86,7 +86,7 @@ def asked(item: Item, columns: Collection[str] | None = None) -> str:
 
 def _without_labels(options: Sequence[str]) -> list[str]:
     carried = carried_labels(tuple(options))
-    return [plain(option) for option in (options if carried is None else carried.texts)]
+    return [plain_question(option) for option in (options if carried is None else carried.texts)]
 
 
 class QuestionDigests(NamedTuple):

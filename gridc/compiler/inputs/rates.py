@@ -8,12 +8,12 @@ from importlib.util import find_spec
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import cells
-from gridc.compiler.grid.configurations import grid_place, judge_tables, stated_at, states_scores
+from gridc.compiler.grid.configurations import effect_place, grid_place, judge_tables, states_scores
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.points import Unscored, points
+from gridc.compiler.instrument.points import Unscored, points_earned
 from gridc.diagnostics.errors import Diagnostic, KeyPath
 from gridc.schema.base import EVERYWHERE, Selector
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
@@ -64,7 +64,7 @@ def scores_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
         if scores is None or named is not None or (cell.benchmark, scores) in seen:
             continue
         seen.add((cell.benchmark, scores))
-        path = stated_at(spec, "scores", grid_place(cell.levels, cell.tier, cell.benchmark, cell.model))
+        path = effect_place(spec, "scores", grid_place(cell.levels, cell.tier, cell.benchmark, cell.model))
         yield from _unscored(source, path or ("harness",), scores, [cell.benchmark], items)
     for number, outcome in enumerate(spec.outcomes):
         here = [name for name in outcome.benchmarks if name in items]
@@ -145,7 +145,7 @@ def _two_answers(item: Item) -> bool:
     return len(item.options) == 2 or item.expected is not None
 
 
-def comparable(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterator[Diagnostic]:
+def rightly_keyed(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterator[Diagnostic]:
     """Every item has a right answer where a judge compares responses with it; each benchmark once. Silent
     where items are not here."""
     for path, judge in judge_tables(spec):
@@ -173,7 +173,7 @@ def groups_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterat
         problem = _misgrouped(items[cell.benchmark], level, items[cell.benchmark].asked(subset=subset))
         if problem is not None:
             place = grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
-            path = stated_at(spec, "all_of", place) or ("harness",)
+            path = effect_place(spec, "all_of", place) or ("harness",)
             yield source.diagnose(
                 "GC357", path, f"on `{cell.benchmark}`, {problem[0]}", problem[1], at_key=True
             )
@@ -210,7 +210,7 @@ def _unscored(
                 continue
             try:
                 for choice in range(len(item.options)):
-                    points(scores, item, choice)
+                    points_earned(scores, item, choice)
             except Unscored as problem:
                 help = "give each option one score: by its text, by its role, or by `other`"
                 yield source.diagnose("GC361", path, f"on `{name}`, {problem}", help, at_key=True)

@@ -19,11 +19,11 @@ from gridc.compiler.inputs.dataset_hub import ONLINE
 from gridc.compiler.inputs.items import ItemLoader, Items
 from gridc.compiler.inputs.models import ModelIdentity, identify
 from gridc.compiler.inputs.rates import (
-    comparable,
     groups_fit,
     hypotheses_count_something,
     hypotheses_select_items,
     phrases_read_something,
+    rightly_keyed,
     scores_fit,
     statistics_fit,
 )
@@ -74,10 +74,10 @@ def behaviour(spec: Spec) -> dict[str, int]:
     """The version of each part that the study uses: what a stamp holds of gridc itself."""
     from gridc.compiler.instrument.versions import PARTS  # that costs, and not every command asks
 
-    return {part: PARTS[part] for part in parts(spec)}
+    return {part: PARTS[part] for part in parts_used(spec)}
 
 
-def parts(spec: Spec) -> list[str]:
+def parts_used(spec: Spec) -> list[str]:
     """The parts that the study uses."""
     from gridc.compiler.instrument.versions import PARTS
 
@@ -93,7 +93,7 @@ def parts_lacking(stamped: Mapping[str, Any]) -> list[str]:
         spec = Spec.model_validate_json(json.dumps(stamped["spec"]), strict=True)
     except ValueError:  # of a language that changed since: then nothing here is the study that was stamped
         return []
-    return [part for part in parts(spec) if part not in held]
+    return [part for part in parts_used(spec) if part not in held]
 
 
 def _parts(spec: Spec) -> Iterator[str]:
@@ -321,7 +321,7 @@ ITEM_CHECKS = (
     phrases_read_something,
     scores_fit,
     groups_fit,
-    comparable,
+    rightly_keyed,
     statistics_fit,
 )
 """What is asked of a spec once its items are known."""

@@ -116,10 +116,10 @@ def scorer_errors_coded() -> Iterator[None]:
     try:
         yield
     except ScorerError as error:
-        raise UnavailableError([failed(error)]) from None
+        raise UnavailableError([scorer_failure(error)]) from None
 
 
-def failed(error: ScorerError) -> Diagnostic:
+def scorer_failure(error: ScorerError) -> Diagnostic:
     """What to say of a function that fails."""
     stays = (
         "No score is made of it and answers stay; of a stamped study the change belongs in deviations.toml"

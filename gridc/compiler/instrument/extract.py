@@ -549,7 +549,7 @@ class _ReadResponse:
     def restated(self) -> Mention | None:
         """The only option's text that a sentence puts for the "who" or "which" of the question: "Oslo lies
         furthest north"."""
-        asked = phrases.asked_of(self.question)
+        asked = phrases.question_focus(self.question)
         if len(asked) < _FEWEST:
             return None
         found = [

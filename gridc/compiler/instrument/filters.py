@@ -224,6 +224,6 @@ FILTERS: Mapping[str, Callable[[FilterTable, str, Sequence[str]], FilterResult]]
 _MATCHING = ("regex", "multi_choice_regex")
 
 
-def as_text(tables: object) -> str:
+def filtered_text(tables: object) -> str:
     """Tables in the form that `read_filtered` takes."""
     return dumps(tables, sort_keys=True)

@@ -17,7 +17,7 @@ from hashlib import sha256
 from itertools import pairwise
 
 from gridc.compiler.instrument.extract import Confidence, Extraction
-from gridc.compiler.instrument.filters import as_text, read_filtered
+from gridc.compiler.instrument.filters import filtered_text, read_filtered
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.own_part import own_part
 from gridc.compiler.instrument.plain_text import fold
@@ -431,7 +431,7 @@ NO_MATCH = "no match of the filter"
 def _tables(match: Match) -> tuple[str, str]:
     """Its filters and what it ignores, as `read_filtered` takes them."""
     stated = match.model_dump(mode="json", include={"filters", "ignore"}, exclude_none=True)
-    return as_text(stated.get("filters", [])), as_text(stated.get("ignore", {}))
+    return filtered_text(stated.get("filters", [])), filtered_text(stated.get("ignore", {}))
 
 
 def choices_of(match: Match, item: Item) -> tuple[str, ...]:

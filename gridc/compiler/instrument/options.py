@@ -18,7 +18,7 @@ from typing import Literal
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.methods import WHOLE_TEXT
 from gridc.schema.effects import Candidates
-from gridc.statistics.reproducibility import DrawError, ranked
+from gridc.statistics.reproducibility import DrawError, in_drawn_order
 
 
 def arranged(item: Item, order: str | None) -> Item:
@@ -37,7 +37,7 @@ def arranged(item: Item, order: str | None) -> Item:
         case "reversed":
             places.reverse()
         case "shuffled":
-            places = ranked(places, int(value), f"options\0{item.id}", str)
+            places = in_drawn_order(places, int(value), f"options\0{item.id}", str)
         case "rotated" if places:
             start = int(value) % len(places)
             places = places[start:] + places[:start]
@@ -92,7 +92,7 @@ _TOKEN = re.compile(r"[Aa1Ii]")
 
 
 @lru_cache(maxsize=256)
-def labels(enumerator: str, count: int) -> tuple[str, ...]:
+def bare_labels(enumerator: str, count: int) -> tuple[str, ...]:
     """The labels of so many options, without what surrounds them; none where bullets mark them."""
     token = _TOKEN.search(enumerator)
     if token is None:
@@ -107,13 +107,13 @@ def labels(enumerator: str, count: int) -> tuple[str, ...]:
     return tuple(kinds[token[0]](place) for place in range(count))
 
 
-def marks(enumerator: str, count: int) -> tuple[str, ...]:
+def label_marks(enumerator: str, count: int) -> tuple[str, ...]:
     """The same with what surrounds them, as they are shown; so many times the bullet."""
     token = _TOKEN.search(enumerator)
     if token is None:
         return (enumerator,) * count
     before, after = enumerator[: token.start()], enumerator[token.end() :]
-    return tuple(f"{before}{label}{after}" for label in labels(enumerator, count))
+    return tuple(f"{before}{label}{after}" for label in bare_labels(enumerator, count))
 
 
 def are_letters(names: Sequence[str]) -> bool:
@@ -180,7 +180,7 @@ _CYRILLIC = ("АБВГДЕЖЗИК", "АБВГҐДЕЄЖЗ")
 
 def _series(count: int) -> Iterator[tuple[str, ...]]:
     """What so many options may be numbered with in a file."""
-    yield from (labels(token, count) for token in "AaiI1")
+    yield from (bare_labels(token, count) for token in "AaiI1")
     for letters in _CYRILLIC:
         yield from (tuple(letters[:count]), tuple(letters[:count].lower()))
 
@@ -295,7 +295,7 @@ class Candidate:
     option: int
 
 
-def candidates(
+def item_candidates(
     kind: Candidates | Literal["whole_text"], item: Item, enumerator: str = DEFAULT
 ) -> Sequence[Candidate]:
     """The candidates of an item, in the order that a tie rule counts them in.
@@ -313,7 +313,7 @@ def candidates(
         raise NoCandidates(f"item {item.id} is not a pair of sentences")
     if kind == "letter":
         own = own_letters(item)
-        names = labels(enumerator, len(item.options)) if own is None else own.labels
+        names = bare_labels(enumerator, len(item.options)) if own is None else own.labels
         if not names:
             raise NoCandidates(f"item {item.id} has its options marked with bullets, and no label to rank")
         return [Candidate(name, option) for option, name in enumerate(names)]

@@ -672,7 +672,7 @@ _BEHIND_RESTATED = re.compile(
 
 
 @lru_cache(maxsize=4096)
-def asked_of(question: str) -> tuple[str, ...]:
+def question_focus(question: str) -> tuple[str, ...]:
     """The words behind the "who" or "which" of the last question in a text, none where it asks otherwise:
     "of these lies furthest north"."""
     end = question.rfind("?")

@@ -36,7 +36,7 @@ class Unscored(ValueError):
     """A reading that earns no score, or two."""
 
 
-def labels(item: Item, choice: int) -> Iterator[str]:
+def labels_of_option(item: Item, choice: int) -> Iterator[str]:
     """The labels of an option of an item: its text and its roles."""
     yield item.options[choice].strip()
     if choice in item.right:
@@ -47,10 +47,10 @@ def labels(item: Item, choice: int) -> Iterator[str]:
         yield "matching"
 
 
-def points(scores: Scores, item: Item, choice: int, names: Sequence[str] | None = None) -> int:
+def points_earned(scores: Scores, item: Item, choice: int, names: Sequence[str] | None = None) -> int:
     """What a reading earns, in units of 1 / `scores.scale`: an option, or one of the `names` of what is read.
     Raises `Unscored`."""
-    own = list(labels(item, choice)) if names is None else [names[choice]]
+    own = list(labels_of_option(item, choice)) if names is None else [names[choice]]
     named = [label for label in own if label in scores.root] or [OTHER] * (OTHER in scores.root)
     earned = {label: scores.of(label, item.expected) for label in named}
     shown = f"item {item.id}: {own[0]!r}"
@@ -65,7 +65,7 @@ def points(scores: Scores, item: Item, choice: int, names: Sequence[str] | None 
 
 def best_options(scores: Scores, item: Item) -> frozenset[int]:
     """The options that earn most; empty where all earn the same. Raises `Unscored`."""
-    earned = [points(scores, item, choice) for choice in range(len(item.options))]
+    earned = [points_earned(scores, item, choice) for choice in range(len(item.options))]
     if len(set(earned)) < 2:
         return frozenset()
     return frozenset(choice for choice, value in enumerate(earned) if value == max(earned))
@@ -153,7 +153,7 @@ def as_given(item: Item) -> dict[str, Any]:
     }
 
 
-def reading(scorer: Scorer, scores: Scores | None, item: str, given: Any) -> str | ScorerNumbers | None:
+def given_reading(scorer: Scorer, scores: Scores | None, item: str, given: Any) -> str | ScorerNumbers | None:
     """What a function gives for a response: a label that has a score, numbers, or None where no answer can be
     read. Where `scores` are stated it gives labels, else numbers. Raises `ScorerError`."""
     if given is None:
@@ -203,7 +203,7 @@ def _unit(scorer: Scorer, item: str, name: str, value: Any) -> int:
     return units
 
 
-def score_of(scorer: Scorer, numbers: ScorerNumbers) -> int:
+def score_number(scorer: Scorer, numbers: ScorerNumbers) -> int:
     """The number that is the score."""
     return numbers[scorer.score or SINGLE]
 

@@ -92,7 +92,7 @@ def trace(original: OriginalTask, call: SubCall) -> TracedCall:
     """The state of each part of a task in a sub-call."""
     sent = _SentTexts(call.messages)
     states: dict[str, State] = {
-        "system_prompt": _state_of(map(sent.sentence, sentences(original.system or ""))),
+        "system_prompt": _state_of(map(sent.sentence, split_sentences(original.system or ""))),
         "mc_option": _options(original, sent),
         "format_instruction": _state_of(map(sent.sentence, _format(original))),
         "safety_instruction": _state_of(map(sent.sentence, _safety(original))),
@@ -102,7 +102,7 @@ def trace(original: OriginalTask, call: SubCall) -> TracedCall:
     return TracedCall(call.scaffold, call.step, states)
 
 
-def shares(traced: Iterable[TracedCall]) -> list[StepShares]:
+def step_shares(traced: Iterable[TracedCall]) -> list[StepShares]:
     """Sub-calls counted step by step: scaffolds in the order in which they come first, steps by name."""
     rows: dict[tuple[str, str], StepShares] = {}
     for step in traced:
@@ -175,7 +175,7 @@ _STOP = frozenset(
 )
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """The sentences and lines of a text, without those that have no two letters, such as the number of a
     list's entry."""
     return [part for part in _SENTENCE.split(text) if part and _WORDS.search(part)]
@@ -206,7 +206,7 @@ def _format(original: OriginalTask) -> Sequence[str]:
     outside = _SHOWN.sub("", original.question)
     return [
         sentence
-        for sentence in (*sentences(original.system or ""), *sentences(outside))
+        for sentence in (*split_sentences(original.system or ""), *split_sentences(outside))
         if is_format(sentence)
     ]
 
@@ -214,7 +214,7 @@ def _format(original: OriginalTask) -> Sequence[str]:
 def _safety(original: OriginalTask) -> Sequence[str]:
     if original.safety_instruction is not None:
         return original.safety_instruction
-    return [sentence for sentence in sentences(original.system or "") if is_safety(sentence)]
+    return [sentence for sentence in split_sentences(original.system or "") if is_safety(sentence)]
 
 
 def _options(original: OriginalTask, sent: "_SentTexts") -> State:
@@ -241,7 +241,7 @@ class _SentTexts:
     """All that a sub-call is sent, ready to be searched."""
 
     def __init__(self, messages: Sequence[str]) -> None:
-        self._sentences = [part for message in messages for part in sentences(message)]
+        self._sentences = [part for message in messages for part in split_sentences(message)]
         self._lines = [_folded(line) for message in messages for line in message.splitlines()]
         self._plain = "\n".join(map(_folded, messages))
 

@@ -35,13 +35,15 @@ VERSIONS: dict[str, int] = {}
 """The version of each part here, which stamps hold (`instrument.versions`)."""
 
 
-def reader(name: ReaderName, version: int, form: AnswerForm) -> Callable[[ResponseReader], ResponseReader]:
+def register_reader(
+    name: ReaderName, version: int, form: AnswerForm
+) -> Callable[[ResponseReader], ResponseReader]:
     """Registers a way of reading, its version and the form of its answers."""
     FORMS[name], VERSIONS[f"reader:{name}"] = form, version
     return READERS.add(name)
 
 
-@reader("last_answer", 4, AnswerForm(understands=True))
+@register_reader("last_answer", 4, AnswerForm(understands=True))
 def last_answer(
     response: str, options: Sequence[str], labels: Sequence[str], question: str = ""
 ) -> Extraction:
@@ -49,7 +51,7 @@ def last_answer(
     return extract(response, options, labels=labels, question=question)
 
 
-@reader("whole_response", 1, AnswerForm(behind_text=False))
+@register_reader("whole_response", 1, AnswerForm(behind_text=False))
 def whole_response(
     response: str, options: Sequence[str], labels: Sequence[str], question: str = ""
 ) -> Extraction:
@@ -65,7 +67,7 @@ def whole_response(
     return Extraction(known.index(answer), "whole response", "stated", start, start + len(answer))
 
 
-@reader("answer_line", 1, AnswerForm("ANSWER: {}", "ANSWER", labels_alone=True))
+@register_reader("answer_line", 1, AnswerForm("ANSWER: {}", "ANSWER", labels_alone=True))
 def answer_line(
     response: str, options: Sequence[str], labels: Sequence[str], question: str = ""
 ) -> Extraction:

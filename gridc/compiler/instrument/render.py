@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.options import DEFAULT, labels, marks, own_letters
+from gridc.compiler.instrument.options import DEFAULT, bare_labels, label_marks, own_letters
 from gridc.schema.effects import Candidates, Casing, Var
 
 if TYPE_CHECKING:
@@ -203,11 +203,11 @@ def lettered(item: Item, look: PromptLayout = PLAIN) -> str:
     own = own_letters(item)
     if own is not None:
         return "" if own.named else between.join(own.labels)
-    shown = zip(marks(look.enumerator, len(item.options)), item.options, strict=True)
+    shown = zip(label_marks(look.enumerator, len(item.options)), item.options, strict=True)
     return between.join(f"{mark}{look.label}{text}" for mark, text in shown)
 
 
-def shown_options(item: Item, style: OptionStyle, look: PromptLayout = PLAIN) -> str:
+def rendered_options(item: Item, style: OptionStyle, look: PromptLayout = PLAIN) -> str:
     """The options as `question` shows them; empty where it shows none."""
     if style == "lettered" or (style == "listed" and own_letters(item) is not None):
         return lettered(item, look)
@@ -218,7 +218,7 @@ def options_apart(item: Item, style: OptionStyle, look: PromptLayout = PLAIN) ->
     """The options for a call that the question does not reach: as `question` shows them, or as it lists them
     itself."""
     own = own_letters(item)
-    return shown_options(item, style, look) if own is None or not own.listing else own.listing
+    return rendered_options(item, style, look) if own is None or not own.listing else own.listing
 
 
 def reference_answer(
@@ -229,7 +229,7 @@ def reference_answer(
     if item.gold is None:
         return item.references[0]
     own = own_letters(item)
-    names = labels(look.enumerator, len(item.options)) if own is None else own.labels
+    names = bare_labels(look.enumerator, len(item.options)) if own is None else own.labels
     by_label = style == "lettered" or own is not None if candidates is None else candidates == "letter"
     return names[item.gold] if names and by_label else item.options[item.gold]
 
@@ -309,9 +309,9 @@ def check_rubric(source: str) -> list[TemplateProblem]:
 
 
 def _block(source: str, item: Item, style: OptionStyle, answer: str, look: PromptLayout) -> str:
-    options = shown_options(item, style, look)
+    options = rendered_options(item, style, look)
     count, own = len(item.options), own_letters(item)
-    names = labels(look.enumerator, count) or marks(look.enumerator, count)
+    names = bare_labels(look.enumerator, count) or label_marks(look.enumerator, count)
     choices = list(zip(names if own is None else own.labels, item.options, strict=True))
     choices = [] if style == "none" or (own is not None and own.named) else choices
     if style == "none" and item.open is not None:
@@ -328,10 +328,10 @@ def _block(source: str, item: Item, style: OptionStyle, answer: str, look: Promp
 
 
 def _run(source: str, values: Mapping[str, object], casing: Casing) -> str:
-    from gridc.compiler.instrument.template_limits import Limit, render
+    from gridc.compiler.instrument.template_limits import Limit, render_within_limits
 
     try:
-        return render(_compile(source, casing), dict(values))
+        return render_within_limits(_compile(source, casing), dict(values))
     except Limit as error:
         raise SandboxError(str(error)) from error
     except Exception as error:  # a template is a program, and may fail as any program may

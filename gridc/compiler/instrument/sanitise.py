@@ -73,7 +73,7 @@ class _Piece:
     instead: tuple[str, ...]
 
 
-def reading(setting: Setting, item: Item, text: str) -> tuple[object, ...]:
+def response_reading(setting: Setting, item: Item, text: str) -> tuple[object, ...]:
     """What a response says as far as a rule can tell: which option, whether it refuses, and which of the
     references are in it."""
     option = refusal = None

@@ -15,9 +15,16 @@ from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import COMPARISONS, RIGHT, WRONG, contained, read_answer
 from gridc.compiler.instrument.methods import METHODS, Reads
-from gridc.compiler.instrument.options import candidates, spoken_options
+from gridc.compiler.instrument.options import item_candidates, spoken_options
 from gridc.compiler.instrument.own_part import own_part
-from gridc.compiler.instrument.points import Replies, ScorerCall, call_no_scorer, points, reading, score_of
+from gridc.compiler.instrument.points import (
+    Replies,
+    ScorerCall,
+    call_no_scorer,
+    given_reading,
+    points_earned,
+    score_number,
+)
 from gridc.compiler.instrument.readers import FORMS, READERS, ResponseReader
 from gridc.compiler.instrument.refusals import refusal_keywords
 from gridc.compiler.instrument.setting import Setting
@@ -70,7 +77,7 @@ class Ruling:
         return None if self.label is None else self.labels.index(self.label)
 
 
-def score(
+def score_sample(
     setting: Setting,
     item: Item,
     answers: Answers,
@@ -158,7 +165,7 @@ def _ruled(setting: Setting, item: Item, ruling: Ruling) -> Outcome:
     if ruling.choice is None or setting.scores is None:
         return Outcome(None, setting.credit, {"rule": None, "unread": f"no verdict: {ruling.why}"})
     evidence = {"rule": "judge", "label": ruling.label, "by": ruling.by, "confidence": ruling.confidence}
-    return Outcome(ruling.choice, points(setting.scores, item, ruling.choice, ruling.labels), evidence)
+    return Outcome(ruling.choice, points_earned(setting.scores, item, ruling.choice, ruling.labels), evidence)
 
 
 def _by_function(
@@ -169,23 +176,25 @@ def _by_function(
     if setting.scorer is None:
         raise ValueError("the method `scorer` needs the key `scorer`")  # GC302 comes first
     raw = scorers(setting.scorer, item, response, replies)
-    given = reading(setting.scorer, setting.scores, item.id, raw)
+    given = given_reading(setting.scorer, setting.scores, item.id, raw)
     if given is None:
         return Outcome(None, setting.credit, {"rule": None, "unread": "the scorer reads no answer"})
     if isinstance(given, str):
         assert setting.scores is not None, "labels have scores"
         choice = setting.scores.labels.index(given)
-        earns = points(setting.scores, item, choice, setting.scores.labels)
+        earns = points_earned(setting.scores, item, choice, setting.scores.labels)
         return Outcome(choice, earns, {"rule": "scorer", "label": given})
     numbers = {} if setting.scorer.score is None else {"numbers": dict(given)}
-    return Outcome(0, score_of(setting.scorer, given), {"rule": "scorer", **numbers})
+    return Outcome(0, score_number(setting.scorer, given), {"rule": "scorer", **numbers})
 
 
 def earned(setting: Setting, item: Item, choice: int, judged: Sequence[str] = ()) -> int:
     """What a choice is worth, in units of 1 / `Setting.scale`. `judged` are the labels of the study's
     judge."""
     if setting.scores is not None:
-        return points(setting.scores, item, choice, METHODS[setting.method].names(judged, setting.scores))
+        return points_earned(
+            setting.scores, item, choice, METHODS[setting.method].names(judged, setting.scores)
+        )
     return int(choice in _right_choices(setting, item)) * setting.scale
 
 
@@ -267,7 +276,7 @@ READ: Mapping[Reads | None, Callable[[Setting, Item, str], Extraction]] = {
 def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
     """The most likely candidate. Where a likelihood is not a number (None) there is no ranking and no
     choice."""
-    ranked = candidates(setting.held("candidates"), item, setting.enumerator)
+    ranked = item_candidates(setting.held("candidates"), item, setting.enumerator)
     conditional, tokens = answers[0]["loglikelihoods"], answers[0]["tokens"]
     if item.contexts:  # one call for each option
         conditional = [answer["loglikelihoods"][0] for answer in answers]
@@ -305,7 +314,7 @@ RAW_BITS = 8
 def _weigh(setting: Setting, item: Item, answers: Answers) -> Outcome:
     """How likely a text is. Its score is the share of its bits that a coder by this model saves,
     1 - bits / (8 bytes), and 0 where it saves none."""
-    ((text, _),) = ((made.text, made.option) for made in candidates(setting.held("candidates"), item))
+    ((text, _),) = ((made.text, made.option) for made in item_candidates(setting.held("candidates"), item))
     (likelihood,) = answers[0]["loglikelihoods"]
     if _is_missing(likelihood):
         return Outcome(None, setting.credit, {"margin": None, "tied": 0})

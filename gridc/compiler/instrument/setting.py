@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.options import DEFAULT, labels, own_letters
+from gridc.compiler.instrument.options import DEFAULT, bare_labels, own_letters
 from gridc.compiler.instrument.points import Vote, attempt_scores, item_score
 from gridc.compiler.instrument.render import OptionStyle, PromptLayout
 from gridc.schema.effects import (
@@ -172,7 +172,7 @@ class Setting:
     def labels(self, count: int) -> tuple[str, ...]:
         """What may be answered instead of the text of one of so many options; nothing where they are shown
         under no label."""
-        return labels(self.enumerator, count) if self.options == "lettered" else ()
+        return bare_labels(self.enumerator, count) if self.options == "lettered" else ()
 
     def labels_of(self, item: Item) -> tuple[str, ...]:
         """The same of an item's options. Letters that stand for what its question lists are answered with

@@ -238,7 +238,7 @@ def _filter(node: nodes.Node, name: str, *arguments: nodes.Expr) -> nodes.Filter
     return nodes.Filter(node, name, list(arguments), [], None, None, lineno=node.lineno)
 
 
-def render(template: Template, values: dict[str, object]) -> str:
+def render_within_limits(template: Template, values: dict[str, object]) -> str:
     """The template's text. Raises `Limit`, or whatever the template fails with."""
     token = USED.set(RenderUsage())
     try:

@@ -32,12 +32,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gridc.compiler.frontend.expansion import spec_files
-from gridc.compiler.lock.git import is_installed, repository_of
+from gridc.compiler.lock.git import git_repository, is_installed
 from gridc.compiler.lock.lock import read_lock
 from gridc.compiler.lock.trust import FINGERPRINT, NOBODY, Trust
 from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError, UsageError
 from gridc.files import read_regular, write_new
-from gridc.launch import CompletedProcess, TimeoutExpired, run, run_within
+from gridc.launch import CompletedProcess, TimeoutExpired, launch_program, run_within
 from gridc.schema.base import Strength
 from gridc.schema.canonical import digest_bytes
 
@@ -297,7 +297,7 @@ def signature_of(data: bytes, key: Path) -> bytes:
     where it does not sign."""
     try:
         command = ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key.resolve()), "-n", NAMESPACE]
-        done = run(command, _AGENT, data, SECONDS, told=True)
+        done = launch_program(command, _AGENT, data, SECONDS, told=True)
     except FileNotFoundError:
         message = "signing needs ssh-keygen, which is not here"
         raise UnavailableError([Diagnostic("GC604", message, help="install OpenSSH")]) from None
@@ -505,21 +505,21 @@ def ties(path: Path, trust: Trust = NOBODY) -> list[Anchor]:
     return [*signed, *(Anchor("token", *token) for token in tokens(path, trust))]
 
 
-def strongest(shown: Sequence[Anchor]) -> Anchor:
+def strongest_anchor(shown: Sequence[Anchor]) -> Anchor:
     """The strongest tie, the first of those that are equal."""
     return max(shown, key=lambda anchor: STRENGTHS.index(anchor.strength))
 
 
 def in_words(shown: Sequence[Anchor]) -> str:
     """The strongest tie, and what else is given and was not checked."""
-    first = strongest(shown)
+    first = strongest_anchor(shown)
     rest = [anchor.detail for anchor in shown if anchor is not first and anchor.strength == "unanchored"]
     given = [text for text in rest if text not in NO_COMMIT]
     return "; ".join([first.detail, *given])
 
 
 def _commit(lock_path: Path, spec_path: Path) -> Anchor:
-    repository = repository_of(lock_path.parent)
+    repository = git_repository(lock_path.parent)
     if repository is not None and not is_installed():
         return Anchor("none", NO_GIT)
     commit = repository.last_change(lock_path) if repository else None

@@ -17,7 +17,7 @@ from tomlkit.items import AoT, Table
 from gridc.compiler.frontend.expansion import expanded
 from gridc.compiler.frontend.measurands import expand
 from gridc.compiler.frontend.read import for_each
-from gridc.compiler.frontend.source import Source, read
+from gridc.compiler.frontend.source import Source, read_source
 from gridc.compiler.frontend.validate import typed, typed_as
 from gridc.compiler.grid.cells import cells_of
 from gridc.compiler.inputs.resolve import Study, behaviour, parts_lacking
@@ -39,7 +39,7 @@ class _Absent:
 ABSENT = _Absent()
 
 
-def differences(before: Any, after: Any, path: str = "") -> list[tuple[str, Any, Any]]:
+def json_differences(before: Any, after: Any, path: str = "") -> list[tuple[str, Any, Any]]:
     """(path, value before, value after) wherever two JSON documents differ.
 
     Lists of tables with an `id` are compared by id, so that an insertion is one difference.
@@ -48,14 +48,14 @@ def differences(before: Any, after: Any, path: str = "") -> list[tuple[str, Any,
         changed: list[tuple[str, Any, Any]] = []
         for key in sorted(before.keys() | after.keys()):
             inner = f"{path}.{key}" if path else key
-            changed += differences(before.get(key, ABSENT), after.get(key, ABSENT), inner)
+            changed += json_differences(before.get(key, ABSENT), after.get(key, ABSENT), inner)
         return changed
     if isinstance(before, list) and isinstance(after, list) and _has_ids(before) and _has_ids(after):
         by_id = [{row["id"]: row for row in side} for side in (before, after)]
         changed = []
         for name in dict.fromkeys([*by_id[0], *by_id[1]]):
             old, new = (side.get(name, ABSENT) for side in by_id)
-            changed += differences(old, new, f"{path}[{name}]")
+            changed += json_differences(old, new, f"{path}[{name}]")
         old, new = ([name for name in side if name in by_id[0].keys() & by_id[1]] for side in by_id)
         return changed if old == new else [*changed, (f"{path} (order)", old, new)]
     return [] if before == after else [(path, before, after)]
@@ -140,7 +140,7 @@ def _key_path(path: str, values: Any) -> KeyPath | None:
 def read_document(path: Path) -> Document:
     """The spec or lock at `path`. Raises `SpecError` or `StampError` when it is none."""
     if path.suffix != ".lock":
-        source = expanded(read(path))
+        source = expanded(read_source(path))
         spec, source = for_each(expand(typed(source), source), source)
         stamped = spec.stamped()
         every = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -154,20 +154,20 @@ def read_document(path: Path) -> Document:
     return Document(path, content["spec"], content["inputs"], content.get("behaviour"), rules)
 
 
-def compare(a: Document, b: Document) -> list[PathDifference]:
+def path_differences(a: Document, b: Document) -> list[PathDifference]:
     """Every path at which the two differ, the stamped ones first. Of inputs and of what no stamp covers only
     what both have is compared."""
-    changed = [PathDifference(*difference) for difference in differences(a.spec, b.spec)]
+    changed = [PathDifference(*difference) for difference in json_differences(a.spec, b.spec)]
     if a.inputs is not None and b.inputs is not None:
         changed += [
-            PathDifference(f"inputs.{path}", *sides) for path, *sides in differences(a.inputs, b.inputs)
+            PathDifference(f"inputs.{path}", *sides) for path, *sides in json_differences(a.inputs, b.inputs)
         ]
     changed += [PathDifference(*entry) for entry in _stated_behaviour(a, b)]
     if a.rules is not None and b.rules is not None:
-        changed += [PathDifference(*entry) for entry in differences(a.rules, b.rules, "rules")]
+        changed += [PathDifference(*entry) for entry in json_differences(a.rules, b.rules, "rules")]
     if a.loose is not None and b.loose is not None:
         changed += [
-            PathDifference(*difference, stamped=False) for difference in differences(a.loose, b.loose)
+            PathDifference(*difference, stamped=False) for difference in json_differences(a.loose, b.loose)
         ]
     if not any(side.source is not None and side.source.others for side in (a, b)):
         return changed  # each side is one file, in which a path is found by its name
@@ -218,7 +218,7 @@ class Reconciliation:
             {
                 "id": entry.id,
                 "element": entry.element,
-                "changes": [change_of(departure) for departure in departures]
+                "changes": [change_table(departure) for departure in departures]
                 or [change.model_dump(mode="json", exclude_none=True) for change in entry.change],
                 "reason": entry.reason,
                 "phase": entry.phase,
@@ -242,7 +242,7 @@ def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[D
     An input is a departure of its own only where the spec does not already say that it changed. What was
     stamped as absent and is here now was pinned on arrival; adding it is not a deviation.
     """
-    changed = [Departure(*difference) for difference in differences(stamped["spec"], current["spec"])]
+    changed = [Departure(*difference) for difference in json_differences(stamped["spec"], current["spec"])]
     paths = [departure.path for departure in changed]
     kinds = (
         ("templates", None), ("scorers", None), ("benchmarks", "benchmark"), ("models", "model"),
@@ -327,7 +327,7 @@ def _plugins(before: dict[str, Any], after: dict[str, Any]) -> tuple[Any, Any]:
 
 def _difference(before: Any, after: Any) -> str:
     """How an input differs: digests by the hundred are counted, and the first is named."""
-    changed = [path for path, _, _ in differences(before, after)]
+    changed = [path for path, _, _ in json_differences(before, after)]
     return f"{len(changed)} digests differ, first `{changed[0]}`" if changed[0] else "another text"
 
 
@@ -338,7 +338,7 @@ def reconcile(lock: Lock, study: Study, path: Path) -> Reconciliation:
         log = DeviationLog(deviations=1)
         place = path if study.origin is None else study.origin.spec  # there is not a log to point at
         return Reconciliation(departed, log, tuple(_uncovered(departed, log, place)))
-    source = read(path)
+    source = read_source(path)
     log = typed_as(DeviationLog, "deviations", source)
     findings = [*_uncovered(departed, log, path), *_misplaced(departed, log, source)]
     return Reconciliation(departed, log, tuple(findings))
@@ -372,7 +372,7 @@ def covers(prefix: str, path: str) -> bool:
     return path == prefix or (path.startswith(prefix) and path[len(prefix)] in ".[ ")
 
 
-def change_of(departure: Departure) -> dict[str, Any]:
+def change_table(departure: Departure) -> dict[str, Any]:
     """A departure as a log's table; a side that is absent is left out."""
     sides = {"registered": departure.registered, "implemented": departure.implemented}
     return {"path": departure.path} | {key: value for key, value in sides.items() if value is not ABSENT}
@@ -554,7 +554,7 @@ def _refresh(entry: Table, departures: Iterable[Departure]) -> None:
     """State what a change's difference is. A change that covers several differences has no one value."""
     for change in entry["change"]:
         covered = [departure for departure in departures if covers(str(change["path"]), departure.path)]
-        values = change_of(covered[0]) if len(covered) == 1 and covered[0].path == change["path"] else {}
+        values = change_table(covered[0]) if len(covered) == 1 and covered[0].path == change["path"] else {}
         for key in ("registered", "implemented"):
             if key in values:
                 if change.get(key, ...) != values[key]:
@@ -576,7 +576,7 @@ def _entry(departure: Departure, name: str) -> Table:
     entry["reason"] = ""
     changes: AoT = tomlkit.aot()
     change = tomlkit.table()
-    for key, value in change_of(departure).items():
+    for key, value in change_table(departure).items():
         change[key] = value
     changes.append(change)
     entry["change"] = changes

@@ -210,7 +210,7 @@ def is_installed() -> bool:
     return shutil.which("git") is not None
 
 
-def repository_of(folder: Path) -> Repository | None:
+def git_repository(folder: Path) -> Repository | None:
     """The repository whose work tree holds the folder. None where there is none, where nothing is committed,
     or where it cannot be read without git's own configuration (a bare repository, refs in a reftable)."""
     top = folder.resolve()

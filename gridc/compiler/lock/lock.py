@@ -11,7 +11,7 @@ from gridc import __version__
 from gridc.compiler.frontend.expansion import base_digests, spec_files
 from gridc.compiler.inputs.prices import TokenPrice, price_manifest, prices_of
 from gridc.compiler.inputs.resolve import RULES, Study, parts_lacking
-from gridc.compiler.lock.git import repository_of
+from gridc.compiler.lock.git import git_repository
 from gridc.diagnostics.errors import Diagnostic, StampError
 from gridc.files import read_regular, write_atomic, write_new
 from gridc.schema.canonical import digest, each_key_once
@@ -134,7 +134,7 @@ def stamp_of(study: Study) -> str:
 def make_lock(study: Study, spec_path: Path, replaced: Lock | None = None) -> Lock:
     """A new lock for the study, noting the git commit that is checked out and whether the spec differs from
     it."""
-    repository = repository_of(spec_path.parent)
+    repository = git_repository(spec_path.parent)
     commit = dirty = None
     if repository is not None:
         commit, dirty = repository.head, not all(map(repository.holds, spec_files(spec_path) or (spec_path,)))

@@ -67,7 +67,7 @@ class CallCounts:
     shared_draws: Mapping[str, int]
 
 
-def differ(first: Cell, other: Cell) -> str:
+def differing_axes(first: Cell, other: Cell) -> str:
     """The axes in which two cells differ, `model` where they are of two names of one."""
     axes = [axis for axis, level in first.levels.items() if other.levels[axis] != level]
     axes += ["benchmark"] if first.benchmark != other.benchmark else []
@@ -168,7 +168,7 @@ class _Sets:
         return self._known[key]
 
 
-def count(
+def count_calls(
     asker: Asker, cells: Iterable[Cell], answered: Iterable[Mapping[str, Any]] | None = None
 ) -> CallCounts:
     """Go once through the cells of a study. `answered` has the requests that a store has answers to, as JSON;
@@ -325,7 +325,7 @@ def _shared_draws(senders: Iterable[_Sender], calls: _Sets) -> dict[str, int]:
     met: dict[str, tuple[int, int]] = {}
     for sender in senders:
         for first, later, number in _twins(sender.drawing, calls):
-            axes = differ(first.cell, later.cell)
+            axes = differing_axes(first.cell, later.cell)
             often[axes] += number
             met[axes] = min(met.get(axes, (later.place, first.place)), (later.place, first.place))
     return {axes: often[axes] for axes in sorted(often, key=lambda axes: (-often[axes], met[axes]))}

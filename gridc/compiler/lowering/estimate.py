@@ -22,7 +22,7 @@ from gridc.compiler.lowering.calls import Extent, Size
 from gridc.compiler.lowering.counting import CallCounts
 from gridc.compiler.lowering.requests import USUAL
 from gridc.confined import ChildEndedError, Confined
-from gridc.statistics.reproducibility import ranked
+from gridc.statistics.reproducibility import in_drawn_order
 
 SPARSE = 8.0
 """Characters per token that no text of a study comes to."""
@@ -69,7 +69,7 @@ class LaterCalls:
     most: Amount
 
 
-def estimate(
+def estimate_cost(
     study: Study,
     counts: CallCounts,
     prompts: Iterable[str],
@@ -80,7 +80,7 @@ def estimate(
     seconds per call by model digest, `prices` what tokens cost by model, as they are listed now by
     default."""
     prices = paid_prices(study.spec) if prices is None else prices
-    texts = ranked(set(islice(prompts, LOOKED_AT)), 0, "estimate", str)[:MEASURED]
+    texts = in_drawn_order(set(islice(prompts, LOOKED_AT)), 0, "estimate", str)[:MEASURED]
     estimates = {}
     for model in study.spec.asked_models:
         if model.id not in counts.models:

@@ -33,7 +33,7 @@ from gridc.compiler.lowering.calls import AnswerLookup, Extent, Prompt, Request,
 from gridc.compiler.lowering.requests import USUAL
 from gridc.schema.judging import BACKUP, GUESS, MOST_TOKENS, REASKS, REFERENCE, SECOND, SWAPPED, Judge
 from gridc.statistics.raters import Kappa, kappa
-from gridc.statistics.reproducibility import first, ranked
+from gridc.statistics.reproducibility import first, in_drawn_order
 
 Key = tuple[str, str, int]
 """A sample: the key of its cell, its item and its replicate."""
@@ -229,7 +229,7 @@ class Bench:
 
     def _guess_rubric(self, known: Mapping[str, str]) -> Rubric:
         """What is asked where the configurations that are called so are guessed."""
-        return guess_rubric(ranked(set(known.values()), self._seed, "guess", str))
+        return guess_rubric(in_drawn_order(set(known.values()), self._seed, "guess", str))
 
     def judged(self, responses: Sequence[Response], answers: AnswerLookup) -> JudgingState:
         """Ask everyone about all responses, in this order, as far as the replies that are there carry."""

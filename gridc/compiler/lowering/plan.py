@@ -11,12 +11,12 @@ from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.points import ScorerError
-from gridc.compiler.instrument.score import Answers, Outcome, Ruling, score
+from gridc.compiler.instrument.score import Answers, Outcome, Ruling, score_sample
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.asked import AskedByCells, asked_by_cells
 from gridc.compiler.lowering.calls import Extent
-from gridc.compiler.lowering.counting import CallCounts, ModelCounts, count
-from gridc.compiler.lowering.estimate import Estimate, estimate
+from gridc.compiler.lowering.counting import CallCounts, ModelCounts, count_calls
+from gridc.compiler.lowering.estimate import Estimate, estimate_cost
 from gridc.compiler.lowering.judging import benches
 from gridc.compiler.lowering.requests import Asker
 from gridc.schema.items import Sample as Subset
@@ -99,7 +99,7 @@ class Plan(Asker):
     def score(self, cell: Cell, item: Item, answers: Answers, ruling: Ruling | None = None) -> Outcome:
         """The outcome of a sample of a cell from the answers to its calls. Raises `ScorerError`, also where a
         function does not give a number that an outcome counts."""
-        outcome = score(cell.setting, item, answers, ruling, self.study.scorers)
+        outcome = score_sample(cell.setting, item, answers, ruling, self.study.scorers)
         scorer = cell.setting.scorer
         if scorer is not None and cell.setting.gives_numbers and outcome.choice is not None:
             numbers = outcome.evidence.get("numbers", {})
@@ -132,7 +132,7 @@ class Plan(Asker):
 
     def observations(self, runs: Mapping[BenchmarkSample, int]) -> int | None:
         """Items x runs: how many samples some runs have; None where the number of items is not known."""
-        item_counts = {run: asked_of(self.study, *run) for run in runs}
+        item_counts = {run: sample_size(self.study, *run) for run in runs}
         if None in item_counts.values():
             return None
         return sum(runs[run] * (items or 0) for run, items in item_counts.items())
@@ -142,7 +142,7 @@ class Plan(Asker):
 
         `answered` are the requests (`Request.as_json`) that a store has answers to, each once.
         """
-        counts = count(self, self.cells(), answered)
+        counts = count_calls(self, self.cells(), answered)
         judges = self.judging()
         return replace(counts, models={**counts.models, **judges}) if judges else counts
 
@@ -174,7 +174,7 @@ class Plan(Asker):
         counts = estimates = None
         if not self.study.absent:
             counts = self.counts(answered)
-            estimates = estimate(self.study, counts, self.prompts(), speeds or {}, prices)
+            estimates = estimate_cost(self.study, counts, self.prompts(), speeds or {}, prices)
         return Manifest(
             stamp=self.study_digest,
             study=spec.study.id,
@@ -208,10 +208,10 @@ class Plan(Asker):
         parts = [part for name, part in self.survey.asked if name == benchmark]
         if len(parts) > 1 and None not in parts:
             return None
-        return asked_of(self.study, benchmark, None if None in parts else parts[0]) if parts else 0
+        return sample_size(self.study, benchmark, None if None in parts else parts[0]) if parts else 0
 
 
-def asked_of(study: Study, benchmark: str, subset: Subset | None = None) -> int | None:
+def sample_size(study: Study, benchmark: str, subset: Subset | None = None) -> int | None:
     """How many items a benchmark's sample has, or a subset of it: as drawn here, or, while its items are
     absent, as the spec says; None where it does not."""
     items = study.items.get(benchmark)

@@ -12,7 +12,7 @@ from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.resolve import Study, show_command
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.options import NoCandidates, candidates
+from gridc.compiler.instrument.options import NoCandidates, item_candidates
 from gridc.compiler.instrument.render import (
     SandboxError,
     exemplar_blocks,
@@ -145,7 +145,7 @@ class ScaffoldOnItem:
         return limit
 
 
-def procedure_of(scaffold: Scaffold, plugins: Mapping[str, Plugin]) -> Procedure:
+def scaffold_procedure(scaffold: Scaffold, plugins: Mapping[str, Plugin]) -> Procedure:
     """The procedure of a scaffold's kind. One of a plug-in that fails raises `UnavailableError` (GC342)."""
     if not scaffold.kind.startswith(PLUGIN):
         return PROCEDURES[scaffold.kind]
@@ -258,7 +258,7 @@ class Asker:
         self, cell: Cell, scaffold: Scaffold, item: Item, prompt: Prompt
     ) -> Iterator[PlannedSample]:
         """The samples under a scaffold, which puts the system prompt where it belongs by itself."""
-        setting, procedure = cell.setting, procedure_of(scaffold, self.study.plugins)
+        setting, procedure = cell.setting, scaffold_procedure(scaffold, self.study.plugins)
         if setting.ranks:
             message = f"{cell.key}: a scaffold answers in text, and `{setting.method}` reads none"
             help = f'[[exclude]] these cells, or method = "extract" where `{scaffold.kind}` answers'
@@ -456,7 +456,7 @@ def _ranking(setting: Setting, item: Item, cell: Cell) -> Mapping[str, Any]:
 
 def _ranked(setting: Setting, item: Item, cell: Cell) -> list[str]:
     try:
-        ranked = candidates(setting.held("candidates"), item, setting.enumerator)
+        ranked = item_candidates(setting.held("candidates"), item, setting.enumerator)
     except NoCandidates as error:
         message = f"{cell.key} ranks {setting.held('candidates')}, and {error}"
         raise SpecError([Diagnostic("GC313", message)]) from None

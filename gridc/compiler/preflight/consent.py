@@ -105,7 +105,7 @@ def outgoing_data(spec: Spec) -> tuple[OutgoingData, ...]:
     return tuple(by_pair.values())
 
 
-def sentences(spec: Spec, scorers: Iterable[ScorerFile] = ()) -> tuple[str, ...]:
+def consent_sentences(spec: Spec, scorers: Iterable[ScorerFile] = ()) -> tuple[str, ...]:
     """What a run would send, a sentence each, and for which models it could not: also the names under which
     files are fetched from the hub, and the files beside the spec whose functions run here."""
     hub = [model.id for _, model in grid.asked_models(spec) if model.source.startswith("hf:")]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gridc.compiler.frontend.unsupported import uncomputed
+from gridc.compiler.frontend.unsupported import uncomputed_rows
 from gridc.compiler.grid.cells import ComparedLevels, graded
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.hypotheses import kind_of, strictest_level
@@ -20,13 +20,13 @@ from gridc.compiler.hypotheses.kind import (
     BenchmarkUnits,
     DesignPower,
     PlannedTest,
-    units_of,
+    units_in_all,
 )
 from gridc.compiler.inputs.draw import Group, one_group
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.lowering.plan import Plan, asked_of
+from gridc.compiler.lowering.plan import Plan, sample_size
 from gridc.compiler.lowering.task_prompts import prompt_proofs
 from gridc.compiler.preflight.hazard import Hazard
 from gridc.compiler.preflight.run_on import stops_advised
@@ -94,12 +94,12 @@ def manifest(plan: Plan) -> dict[str, Any]:
     return {
         "hypotheses": hypotheses,
         "assumed": ASSUMED,
-        "notes": [*notes(plan, shown)],
-        "uncomputed": [statement.model_dump() for statement in uncomputed(spec)],
+        "notes": [*design_notes(plan, shown)],
+        "uncomputed": [statement.model_dump() for statement in uncomputed_rows(spec)],
     }
 
 
-def notes(plan: Plan, shown: Sequence[Prospect]) -> Iterator[str]:
+def design_notes(plan: Plan, shown: Sequence[Prospect]) -> Iterator[str]:
     """What a reader of the design should know before a run: how the items were read and which are left out,
     models that may run on, effects below what can be found, and envelopes whose rho_flip saturates."""
     yield from plan.study.notes()
@@ -261,7 +261,7 @@ def _planned_size(pooled: bool, parts: Mapping[str, BenchmarkUnits]) -> tuple[in
     if not pooled:
         least = min(parts.values(), key=lambda part: (part.units, part.items))
         return least.items, least.units
-    return sum(part.items for part in parts.values()), units_of(parts.values())
+    return sum(part.items for part in parts.values()), units_in_all(parts.values())
 
 
 def _one_unit(study: Study) -> Mapping[Group, Group]:
@@ -286,7 +286,7 @@ def _asked(
     rate = kind_of(hypothesis).rate(hypothesis)
     if here is None:
         known = len(subsets) == 1 and rate not in COUNTED and not hypothesis.items
-        count = asked_of(study, benchmark, subsets[0]) if known else None
+        count = sample_size(study, benchmark, subsets[0]) if known else None
         return None if count is None else ((1,) * count, ())
     items: Sequence[Item] = here.asked(None, subsets[0])
     for subset in subsets[1:]:

@@ -15,12 +15,12 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell, cells_of
 from gridc.compiler.inputs.draw import BOOTSTRAP_LEVELS
-from gridc.compiler.inputs.questions import asked
+from gridc.compiler.inputs.questions import question_text
 from gridc.compiler.inputs.resolve import Study, show_command
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import COMPARISONS, Unmatchable, right_answers
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.options import NoCandidates, are_letters, candidates
+from gridc.compiler.instrument.options import NoCandidates, are_letters, item_candidates
 from gridc.compiler.instrument.render import (
     PLACEHOLDER,
     SandboxError,
@@ -69,12 +69,12 @@ def _nothing_to_rank(study: Study, source: Source) -> Iterator[Diagnostic]:
         items = study.items[cell.benchmark].asked(None, setting.items)
         for item in items:
             try:
-                candidates(kind, item)
+                item_candidates(kind, item)
             except NoCandidates as error:
                 wrong.append(error)
         if wrong:
             where = grid.grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
-            path = grid.stated_at(study.spec, "candidates", where) or grid.stated_at(
+            path = grid.effect_place(study.spec, "candidates", where) or grid.effect_place(
                 study.spec, "method", where
             )
             message = (
@@ -98,7 +98,7 @@ def _unasked_prompt(study: Study, source: Source) -> Iterator[Diagnostic]:
         alone = any(not item.references for item in items)
         where = grid.grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
         if alone and cell.model in served and not setting.premise:
-            path = grid.stated_at(study.spec, "method", where) or ()
+            path = grid.effect_place(study.spec, "method", where) or ()
             message = (
                 f"`{cell.model}` cannot weigh a text without a prefix: servers leave its first token out"
             )
@@ -106,7 +106,7 @@ def _unasked_prompt(study: Study, source: Source) -> Iterator[Diagnostic]:
             yield source.diagnose("GC636", path, message, help)
         if setting.prompt != NOTHING and alone and (cell.benchmark, setting.prompt) not in seen:
             seen.add((cell.benchmark, setting.prompt))
-            path = grid.stated_at(study.spec, "prompt", where) or ()
+            path = grid.effect_place(study.spec, "prompt", where) or ()
             message = (
                 f"what is asked on `{cell.benchmark}` is the very text that is weighed, without a prompt"
             )
@@ -133,7 +133,7 @@ def _never_matched(study: Study, source: Source) -> Iterator[Diagnostic]:
                 wrong.append(error)
         if wrong:
             where = grid.grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
-            path = grid.stated_at(study.spec, "match", where) or ()
+            path = grid.effect_place(study.spec, "match", where) or ()
             message = (
                 f"{len(wrong):,} of the {len(items):,} items of `{cell.benchmark}` cannot be matched as "
                 f"{match.kind}: {wrong[0]}"
@@ -180,7 +180,7 @@ def refuse_hazards(study: Study, source: Source) -> None:
     _refuse(study, setting_hazards(study), source)
 
 
-def prove(study: Study, source: Source) -> None:
+def prove_hazards(study: Study, source: Source) -> None:
     """Prove what can be proved before any call: every hazard of settings, hypotheses, items and trials.
 
     Benchmarks whose items are not here are left out. Raises `HazardError` with what is not waived, and
@@ -476,9 +476,9 @@ def floating_alias(path: KeyPath, model: Model) -> Iterator[Hazard]:
 
 def shared_exemplars(setting: Setting, sampled: Sequence[Item], shown: Sequence[Item]) -> Found:
     """GC509: a question that is shown with its answer and asked, whatever its id and its spelling."""
-    taken = {asked(item, ()): item.id for item in sampled} if shown else {}
+    taken = {question_text(item, ()): item.id for item in sampled} if shown else {}
     for item in shown:
-        twin = taken.get(asked(item, ()))
+        twin = taken.get(question_text(item, ()))
         if twin is not None:
             problem = f"exemplar {item.id} is the item {twin} that is asked"
             yield "GC509", "shots", problem, "remove one of the two, or draw with another seed"
@@ -542,7 +542,7 @@ _SNAPSHOT = re.compile(
 
 def _hazard_at(spec: Spec, cell: Cell, code: str, key: str, problem: str, help_line: str) -> Hazard:
     where = grid.grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
-    path = grid.stated_at(spec, key, where)
+    path = grid.effect_place(spec, key, where)
     return Hazard(code, problem, where, cell.key, help_line, path)
 
 

@@ -15,7 +15,7 @@ from gridc.compiler.inputs.scorers import scorer_errors_coded
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.options import names_each, own_letters
-from gridc.compiler.instrument.points import SINGLE, Replies, best_options, points, reading
+from gridc.compiler.instrument.points import SINGLE, Replies, best_options, given_reading, points_earned
 from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import PlannedSample
@@ -118,7 +118,7 @@ class _ScorerTrial:
                 continue
             item = here[example.item]
             raw = self._plan.study.scorers(self._scorer, item, example.response)
-            given = reading(self._scorer, self._cell.setting.scores, item.id, raw)
+            given = given_reading(self._scorer, self._cell.setting.scores, item.id, raw)
             stated = _stated(self._scorer, example.gives)
             if not _alike(given, stated):
                 problem = (
@@ -133,7 +133,7 @@ class _ScorerTrial:
         if setting.scores is None:
             return 0, setting.scale
         names = setting.scores.labels
-        earned = [points(setting.scores, item, choice, names) for choice in range(len(names))]
+        earned = [points_earned(setting.scores, item, choice, names) for choice in range(len(names))]
         return min(earned), max(earned)
 
     def _outcome(self, item: Item, replies: Replies) -> Outcome:
@@ -376,5 +376,5 @@ def _chance(item: Item) -> float:
 
 def _hazard(plan: Plan, cell: Cell, code: str, problem: str, help: str, key: str = "prompt") -> Hazard:
     """A hazard at the effect that is to blame, where the spec states it."""
-    where = grid.place(plan.study.spec, cell.levels, cell.benchmark, cell.model)
-    return Hazard(code, problem, where, cell.key, help, grid.stated_at(plan.study.spec, key, where))
+    where = grid.place_values(plan.study.spec, cell.levels, cell.benchmark, cell.model)
+    return Hazard(code, problem, where, cell.key, help, grid.effect_place(plan.study.spec, key, where))

@@ -21,15 +21,15 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.options import (
     UNKNOWN_PHRASINGS,
     are_letters,
+    bare_labels,
     carried_labels,
-    labels,
     names_each,
     own_letters,
 )
 from gridc.compiler.instrument.own_part import question_cue
 from gridc.compiler.instrument.readers import FORMS, AnswerForm
 from gridc.compiler.instrument.render import PLAIN, PromptLayout
-from gridc.compiler.instrument.score import Outcome, score
+from gridc.compiler.instrument.score import Outcome, score_sample
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.preflight import filtered_answers
@@ -108,7 +108,7 @@ class OracleView:
     @property
     def _ranked(self) -> tuple[str, ...]:
         """The labels that are ranked, whether or not options are shown under them."""
-        names = labels(self.setting.enumerator, len(self.item.options))
+        names = bare_labels(self.setting.enumerator, len(self.item.options))
         return names if self.setting.ranks_labels else ()
 
     def read_off(self) -> str | None:
@@ -116,7 +116,7 @@ class OracleView:
         if not self.setting.labels_of(self.item):
             return self.answer(right=True)
         name = self.printed()
-        return None if name is None else form_of(self.setting).line.format(name)
+        return None if name is None else answer_form(self.setting).line.format(name)
 
     def called(self, right: bool) -> str | None:
         """What a right or a wrong answer is called: an option's name, or a free answer."""
@@ -141,11 +141,11 @@ class OracleView:
         name = self.called(right)
         if name is None:
             return None
-        return form_of(self.setting).line.format(name)
+        return answer_form(self.setting).line.format(name)
 
     def reasoned(self) -> str | None:
         """The right answer at the end of a long text that speaks of a wrong one first."""
-        return self._about_both(f"{REASONING}\n\n{form_of(self.setting).marker}: {{right}}")
+        return self._about_both(f"{REASONING}\n\n{answer_form(self.setting).marker}: {{right}}")
 
     def last_line(self) -> str | None:
         """The same without a marker: the right answer alone on the last line."""
@@ -275,7 +275,7 @@ def _by_label(setting: Setting) -> Expected | None:
     return "right" if setting.ranks_labels or METHODS[setting.method].reads_option else None
 
 
-def form_of(setting: Setting) -> AnswerForm:
+def answer_form(setting: Setting) -> AnswerForm:
     """What the method wants of an answer."""
     match = setting.match if METHODS[setting.method].reads_answer else None
     if match is None:
@@ -309,13 +309,13 @@ def _reads_prose(setting: Setting) -> bool:
     """Whether an answer is read out of a text that may hold more. A free answer that is the whole response is
     not tried: any text is one."""
     method = METHODS[setting.method]
-    return method.reads_text or (method.reads_answer and form_of(setting).behind_text)
+    return method.reads_text or (method.reads_answer and answer_form(setting).behind_text)
 
 
 def _needs_reading(setting: Setting) -> Expected | None:
     if not _reads_prose(setting):
         return None
-    return "right" if form_of(setting).behind_text else "unread"
+    return "right" if answer_form(setting).behind_text else "unread"
 
 
 def _understands(expected: Expected) -> Callable[[Setting], Expected | None]:
@@ -323,7 +323,7 @@ def _understands(expected: Expected) -> Callable[[Setting], Expected | None]:
     behind which a free answer stands may be in any text."""
 
     def of(setting: Setting) -> Expected | None:
-        understands = form_of(setting).understands
+        understands = answer_form(setting).understands
         if not _reads_prose(setting) or (METHODS[setting.method].reads_answer and not understands):
             return None
         return expected if understands else "unread"
@@ -353,7 +353,7 @@ def _runs_on(setting: Setting) -> Expected | None:
     method = METHODS[setting.method]
     if not _reads_words(setting) or method.one_token or _as_it_is(setting):
         return None
-    own = method.reads_answer or form_of(setting).understands
+    own = method.reads_answer or answer_form(setting).understands
     return "right" if own or not setting.chat_template else None
 
 
@@ -471,7 +471,7 @@ def try_oracles(setting: Setting, samples: Sequence[PlannedSample]) -> Iterator[
 def indifferent(setting: Setting, samples: Sequence[PlannedSample]) -> int:
     """How many points a ranking earns that finds all candidates equally likely."""
     return sum(
-        score(setting, sample.item, _likelihoods(sample, lambda texts: [0.0] * len(texts))).score
+        score_sample(setting, sample.item, _likelihoods(sample, lambda texts: [0.0] * len(texts))).score
         for sample in samples
     )
 
@@ -520,7 +520,7 @@ def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: Planned
         answers = [{"text": reply}]
     if reply is None:
         return Reply(oracle, expected, None, None, expected == "no point")
-    outcome = score(setting, sample.item, answers)
+    outcome = score_sample(setting, sample.item, answers)
     passes = {
         "right": outcome.score == (setting.scale if setting.counts_answers else 1),
         "no point": outcome.score == 0,
@@ -547,7 +547,7 @@ def _is_right(sight: OracleView, continuation: str) -> bool | None:
     options = [option.strip() for option in item.options]
     if text in options:
         return options.index(text) in item.right
-    names = labels(sight.setting.enumerator, len(options))
+    names = bare_labels(sight.setting.enumerator, len(options))
     if text in names:
         shown = {
             shown_label(sight.prompt, option, names, sight.setting.look, item.options): place

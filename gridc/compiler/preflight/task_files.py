@@ -16,14 +16,14 @@ from typing import Any
 from gridc.compiler.frontend.expansion import expanded
 from gridc.compiler.frontend.plugins import PluginError, find_plugin
 from gridc.compiler.frontend.read import CheckedSpec, asked_tasks, read_spec
-from gridc.compiler.frontend.source import Source, read
+from gridc.compiler.frontend.source import Source, read_source
 from gridc.compiler.frontend.tasks import StoredTask, TaskCode, TaskRequest
 from gridc.compiler.inputs.task_index import INSTALL, PACKAGE
 from gridc.compiler.preflight.consent import consents_given
 from gridc.confined import CACHES, ChildEndedError, Confined
 from gridc.diagnostics.errors import Diagnostic, SpecError, UsageError
 from gridc.files import is_there, write_atomic
-from gridc.launch import NETWORK, run, with_path
+from gridc.launch import NETWORK, launch_program, with_path
 from gridc.schema.base import PLUGIN
 from gridc.schema.canonical import digest
 from gridc.schema.tasks import TaskFile
@@ -59,7 +59,7 @@ def make_task_files(path: Path, online: bool = False) -> None:
         for benchmark, request in asked_tasks(path).items()
         if not is_there(request.path(folder), Path.is_file)
     }
-    source = expanded(read(path)) if missing else None
+    source = expanded(read_source(path)) if missing else None
     for target, (benchmark, request) in missing.items():
         try:
             if not target.resolve().is_relative_to(folder.resolve()):
@@ -99,7 +99,7 @@ def rendered_again(path: Path, tasks: Mapping[str, StoredTask]) -> Iterator[str]
         else:
             message = f"{stored.name} is not what {here} renders here: {difference} differs"
             help = "the file or its data were changed: delete it, and `gridc plan` makes it again"
-            raise SpecError([_diagnosed(expanded(read(path)), benchmark, _Unavailable(message, help))])
+            raise SpecError([_diagnosed(expanded(read_source(path)), benchmark, _Unavailable(message, help))])
 
 
 def _difference(one: TaskFile, two: TaskFile) -> str | None:
@@ -202,7 +202,7 @@ def _fetch(request: TaskRequest, folder: Path) -> None:
     ):
         wanted = child.ask("call", "dataset", request.name, str(folder.resolve()), seconds=SECONDS)
         if wanted := [_arguments(each) for each in wanted if "/" in (each["path"] or "")]:
-            run(with_path(_FETCH, json.dumps(wanted)), needs=(*NETWORK, *CACHES))
+            launch_program(with_path(_FETCH, json.dumps(wanted)), needs=(*NETWORK, *CACHES))
 
 
 def _arguments(data: Mapping[str, Any]) -> dict[str, Any]:

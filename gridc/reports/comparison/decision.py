@@ -35,10 +35,10 @@ from gridc.statistics.arrays import Flags, Floats
 from gridc.statistics.exact_tests import holm, mcnemar_two_sided
 from gridc.statistics.paired_runs import (
     PairedUnits,
-    change_limits,
     detectable,
     p_not_worse,
     p_worse,
+    paired_change_limits,
     units_needed,
 )
 from gridc.statistics.reproducibility import decimals, digits
@@ -73,7 +73,7 @@ def gates(policy: Policy, benchmarks: Sequence[str]) -> dict[str, Gate]:
     return rows
 
 
-def check(policy: Policy, source: Source, known: Sequence[str], settings: Sequence[str]) -> None:
+def check_policy(policy: Policy, source: Source, known: Sequence[str], settings: Sequence[str]) -> None:
     """Raise `SpecError` with what a policy says that cannot be: a benchmark, or a setting that may differ,
     that no run has (GC761), a benchmark twice (GC762), a family that is not declared (GC763), families whose
     alphas are more than the policy's (GC764), a benchmark without a margin (GC765)."""
@@ -162,7 +162,7 @@ def why_not_passing(most: float, a: StateCounts, b: StateCounts) -> str | None:
     return None
 
 
-def corrected(rows: Sequence[TestedGate]) -> list[float | None]:
+def holm_p_values(rows: Sequence[TestedGate]) -> list[float | None]:
     """Holm's p of "worse", of every gate over its family; of what is watched its own p."""
     adjusted: list[float | None] = [row.p_worse for row in rows]
     for family in dict.fromkeys(row.gate.family for row in rows if row.gate.decides):
@@ -185,7 +185,7 @@ def regression(adjusted: float | None, row: TestedGate, level: float, alpha: flo
     return "cannot tell"
 
 
-def verdict(comparable: bool, gated: Sequence[Regression | None]) -> ReleaseVerdict:
+def release_verdict(comparable: bool, gated: Sequence[Regression | None]) -> ReleaseVerdict:
     """Of all gates."""
     if not comparable:
         return "NOT COMPARABLE"
@@ -268,14 +268,14 @@ def paired_units(scores: ItemScores, sign: int) -> PairedUnits:
     return PairedUnits(items, earned(scores.first), earned(scores.second))
 
 
-def change(scores: ItemScores, sign: int, alpha: float) -> ChangeEstimate | None:
+def score_change(scores: ItemScores, sign: int, alpha: float) -> ChangeEstimate | None:
     """Both scores, what is missing being wrong, and the change with its limits, in points. Under a target
     (`sign` 0), where no score is simply wrong, of the items that are complete and without limits; None where
     there are none."""
     counted = scores if sign else scores.of_items(scores.complete)
     if not len(counted.units):
         return None
-    limits = change_limits(paired_units(scores, sign), alpha) if sign else None
+    limits = paired_change_limits(paired_units(scores, sign), alpha) if sign else None
     if limits is not None and sign < 0:
         limits = -limits[1], -limits[0]
     a_bounds, b_bounds = (_points(side) for side in (counted.first, counted.second))
@@ -309,20 +309,20 @@ def improved(estimate: ChangeEstimate | None, sign: int) -> bool:
     return decimals(estimate.low) > 0 if sign > 0 else decimals(estimate.high) < 0
 
 
-def flips(scores: ItemScores, sign: int) -> tuple[list[int], list[int]]:
+def flipped_items(scores: ItemScores, sign: int) -> tuple[list[int], list[int]]:
     """The places of the items, complete in both, whose score is the worse one in the candidate, and of those
     whose is the better one; under a target lower and higher."""
     moved = np.round((scores.second - scores.first)[:, 0], DIGITS) * (sign or 1) * scores.complete
     return np.flatnonzero(moved < 0).tolist(), np.flatnonzero(moved > 0).tolist()
 
 
-def mcnemar(scores: ItemScores) -> float | None:
+def mcnemar_p(scores: ItemScores) -> float | None:
     """Exact two-sided p of any change, where every item is a unit with 0 or 1 in both."""
     ends = np.concatenate([scores.first, scores.second])
     alone = len(set(scores.units.tolist())) == len(scores.units)
     if not alone or not len(ends) or not np.isin(ends, (0.0, 1.0)).all() or not scores.complete.all():
         return None
-    lost, won = flips(scores, 1)
+    lost, won = flipped_items(scores, 1)
     return mcnemar_two_sided(len(lost), len(won))
 
 
@@ -332,10 +332,10 @@ def readable(pair: PairedBenchmark, sign: int, alpha: float) -> ChangeEstimate |
     read = np.array([np.logical_and.reduce([cell.all_read for cell in runs]) for runs in pair.cells])
     if (read | ~pair.asked).all() or not read.any():
         return None
-    return change(_over_configurations(pair, read), sign, alpha)
+    return score_change(_over_configurations(pair, read), sign, alpha)
 
 
-def states(pair: PairedBenchmark) -> tuple[StateCounts, StateCounts]:
+def answer_states(pair: PairedBenchmark) -> tuple[StateCounts, StateCounts]:
     """How the answers to matched items ended, in all baselines together and in the candidate."""
     cells = list(zip(pair.cells, pair.asked, strict=True))
     first = [(cell, asked) for runs, asked in cells for cell in runs[:-1]]
@@ -400,7 +400,7 @@ def anchor_scores(pair: PairedBenchmark, sign: int) -> tuple[float, float] | Non
     return _points(scores.first)[_wrong_end(sign)], _points(scores.second)[_wrong_end(sign)]
 
 
-def tests(units: PairedUnits, margin: float) -> tuple[float, float]:
+def margin_tests(units: PairedUnits, margin: float) -> tuple[float, float]:
     """p of: worse by more than the margin, in points; and of: not worse by as much."""
     return digits(p_worse(units, margin / 100)), digits(p_not_worse(units, margin / 100))
 

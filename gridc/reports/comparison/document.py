@@ -12,11 +12,11 @@ from gridc.diagnostics.errors import DECEIVING, Diagnostic
 from gridc.numbers import counted
 from gridc.reports.comparison import decision, words
 from gridc.reports.comparison.decision import EXIT_CODES, Gate, TestedGate
-from gridc.reports.comparison.instrument import PairedBenchmark, instrument, paired, shown_names
+from gridc.reports.comparison.instrument import PairedBenchmark, instrument, paired_benchmarks, shown_names
 from gridc.reports.comparison.pairing import RunPairing, pair_runs
 from gridc.reports.comparison.run import READING, ComparedRun, RunBenchmark
-from gridc.reports.rendering import render
-from gridc.reports.words import listed
+from gridc.reports.rendering import render_template
+from gridc.reports.words import joined_names
 from gridc.schema.comparison import (
     FORMAT,
     AbsentGate,
@@ -39,7 +39,7 @@ LONG = 2_000
 """Characters of a text that is kept."""
 
 
-def compare(
+def compare_runs(
     firsts: Sequence[ComparedRun],
     second: ComparedRun,
     policy: Policy,
@@ -49,7 +49,7 @@ def compare(
 ) -> RunComparison:
     """The candidate `second` against one baseline or several, whose seeds count as replicates."""
     pairing = pair_runs([run.asked for run in firsts], second.asked)
-    pairs = paired(pairing, firsts, second, policy)
+    pairs = paired_benchmarks(pairing, firsts, second, policy)
     measured = instrument(firsts, second, pairs, policy.may_differ)
     gates = decision.gates(policy, _benchmarks([*firsts, second]))
     weighed, parts = [], []
@@ -57,7 +57,7 @@ def compare(
         part = _GatedBenchmark(pair, gates[pair.benchmark], policy)
         parts.append(part)
         weighed.append(part.weighed)
-    adjusted = decision.corrected(weighed)
+    adjusted = decision.holm_p_values(weighed)
     levels = decision.alphas(policy, [row.gate.family for row in weighed if row.gate.decides])
     sizes = {
         family: sum(row.gate.decides and row.gate.family == family for row in weighed) for family in levels
@@ -70,7 +70,7 @@ def compare(
     absent = list(_absent_benchmarks(firsts, second, pairs, gates, policy.common_only))
     reasons = _incomparable(measured, rows, list(_bare([*firsts, second])))
     gated = [row.regression for row in rows if row.tier == "gate"] + ["cannot tell" for _ in absent]
-    verdict = decision.verdict(not reasons, gated)
+    verdict = decision.release_verdict(not reasons, gated)
     itself = list(_same_as_baseline(firsts, second, pairs))
     return RunComparison(
         format=FORMAT,
@@ -103,11 +103,11 @@ class _GatedBenchmark:
         self._units = None if self._scores is None else decision.paired_units(self._scores, self._sign or 1)
         testable = self._units is not None and gate.margin is not None and self._sign != 0
         p_worse, p_not_worse = (
-            decision.tests(self._units, gate.margin)
+            decision.margin_tests(self._units, gate.margin)
             if testable and self._units is not None and gate.margin is not None
             else (None, None)
         )
-        self._states = decision.states(pair)
+        self._states = decision.answer_states(pair)
         self.weighed = TestedGate(p_worse, p_not_worse, gate, self._unshown)
 
     def row(
@@ -124,8 +124,8 @@ class _GatedBenchmark:
         states_a, states_b = self._states
         regressed = decision.regression(adjusted, self.weighed, level, alpha)
         worse, better = decision.by_configuration(pair, self._sign)
-        lost, won = ([], []) if scores is None else decision.flips(scores, self._sign)
-        score = None if scores is None else decision.change(scores, self._sign, alpha)
+        lost, won = ([], []) if scores is None else decision.flipped_items(scores, self._sign)
+        score = None if scores is None else decision.score_change(scores, self._sign, alpha)
         tested = self.weighed.p_worse is not None
         return ComparedBenchmark(
             model=pair.model_b,
@@ -158,7 +158,7 @@ class _GatedBenchmark:
             lost=len(lost),
             won=len(won),
             readable=None if scores is None else decision.readable(pair, self._sign, alpha),
-            p_mcnemar=None if scores is None else decision.mcnemar(scores),
+            p_mcnemar=None if scores is None else decision.mcnemar_p(scores),
             margin=gate.margin,
             p_worse=self.weighed.p_worse,
             p_worse_holm=adjusted,
@@ -333,7 +333,7 @@ def _incomparable(
         reasons += bare or ["the runs have no benchmark of one model in common"]
     if not measured.same:
         barred = dict.fromkeys(
-            f"{row.aspect}: {words.name_of(row.path)}" for row in measured.differences if not row.allowed
+            f"{row.aspect}: {words.setting_name(row.path)}" for row in measured.differences if not row.allowed
         )
         more = f", and {len(barred) - SHOWN:,} more" if len(barred) > SHOWN else ""
         named = ", ".join([*barred][:SHOWN])
@@ -362,7 +362,8 @@ def _reasons(rows: Sequence[ComparedBenchmark], absent: Sequence[AbsentGate]) ->
         reasons.append(f"undecided: {', '.join(undecided)}")
     if absent:
         reasons += [
-            f"{listed(gate.lacking)} {'has' if len(gate.lacking) == 1 else 'have'} no items of {gate.name}"
+            f"{joined_names(gate.lacking)} {'has' if len(gate.lacking) == 1 else 'have'} no items of "
+            f"{gate.name}"
             for gate in absent
         ]
     if not any(row.tier == "gate" for row in rows) and not absent:
@@ -475,7 +476,7 @@ _XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold."""
 
 
-def markdown(comparison: RunComparison, view: str | None = None) -> str:
+def comparison_markdown(comparison: RunComparison, view: str | None = None) -> str:
     """For a comment on a pull request, with the command that shows all answers. Where the texts of flips make
     it too long, they are left out."""
     text = _markdown(comparison, view)
@@ -492,7 +493,7 @@ def _markdown(comparison: RunComparison, view: str | None) -> str:
         if callable(value) and value.__module__ == words.__name__
     }
     said |= {"mark": MARKS, "sign": _sign, "fenced": fenced, "view": view}
-    text = render("comparison.md.jinja", comparison=comparison, **said)
+    text = render_template("comparison.md.jinja", comparison=comparison, **said)
     return re.sub(r"\n{3,}", "\n\n", DECEIVING.sub("�", text))
 
 
@@ -527,7 +528,7 @@ def junit(comparison: RunComparison) -> str:
         case = ET.SubElement(
             suite, "testcase", classname=f"gridc.compare.{_clean(row.model)}", name=_clean(row.benchmark)
         )
-        told = f"{sentence(row)}; {words.items(row)}"
+        told = f"{benchmark_sentence(row)}; {words.item_words(row)}"
         if barred:
             _outcome(case, "skipped", "NOT COMPARABLE", told)
         elif row.regression == "yes":
@@ -562,20 +563,20 @@ def _clean(text: str) -> str:
     return _XML.sub("�", text)
 
 
-def sentence(row: ComparedBenchmark) -> str:
+def benchmark_sentence(row: ComparedBenchmark) -> str:
     """A benchmark in a line."""
     if row.score is None:
         return f"{row.name}: {row.why or 'no item has a score in both runs'}"
-    limits = f" ({words.interval(row.score)})" if row.score.low is not None else ""
-    margin = "" if row.margin is None else f"; {words.answer(row)}"
+    limits = f" ({words.change_interval(row.score)})" if row.score.low is not None else ""
+    margin = "" if row.margin is None else f"; {words.outcome_words(row)}"
     return (
-        f"{row.read_as}: {words.score(row.score.a, row.score.a_bounds)} -> "
-        f"{words.score(row.score.b, row.score.b_bounds)}, {words.change_words(row.score)} pp"
+        f"{row.read_as}: {words.score_words(row.score.a, row.score.a_bounds)} -> "
+        f"{words.score_words(row.score.b, row.score.b_bounds)}, {words.gate_change_words(row.score)} pp"
         f"{limits}, {row.lost} lost and {row.won} won of {words.item_count(row)}{margin}"
     )
 
 
-def findings(comparison: RunComparison, policy: Source | None) -> Iterator[Diagnostic]:
+def gate_diagnostics(comparison: RunComparison, policy: Source | None) -> Iterator[Diagnostic]:
     """What is worse (GC751), undecided (GC752) or not comparable (GC753), at its place in the policy."""
     if comparison.verdict == "NOT COMPARABLE":
         message = "; ".join(words.grounds(comparison))
@@ -585,12 +586,14 @@ def findings(comparison: RunComparison, policy: Source | None) -> Iterator[Diagn
         return
     for row in comparison.regressed:
         yield _diagnostic_at(
-            policy, row, "GC751", sentence(row), "the comparison lists the items that were lost"
+            policy, row, "GC751", benchmark_sentence(row), "the comparison lists the items that were lost"
         )
     if undecided := _not_in_a_row(comparison):
         yield _diagnostic_at(policy, None, "GC752", undecided, None)
     for row in comparison.undecided:
-        yield _diagnostic_at(policy, row, "GC752", sentence(row), words.sight(row, comparison.changing))
+        yield _diagnostic_at(
+            policy, row, "GC752", benchmark_sentence(row), words.sight(row, comparison.changing)
+        )
 
 
 def _not_in_a_row(comparison: RunComparison) -> str | None:

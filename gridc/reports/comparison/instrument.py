@@ -10,12 +10,12 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from gridc.compiler.inputs.questions import matching_words
-from gridc.compiler.lock.deviations import ABSENT, differences, shortened_json
+from gridc.compiler.lock.deviations import ABSENT, json_differences, shortened_json
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.outcomes import CellOutcomes
 from gridc.reports.comparison.pairing import PairedItems, Renaming, RunItems, RunPairing, by_name
 from gridc.reports.comparison.run import FINGERPRINTED, NAMED_FILES, ComparedRun, RunBenchmark
-from gridc.reports.comparison.words import name_of
+from gridc.reports.comparison.words import setting_name
 from gridc.reports.words import DIGEST, level_names
 from gridc.schema.comparison import Aspect, InstrumentDifference, InstrumentRow, Policy
 from gridc.statistics.arrays import Flags, Whole
@@ -103,7 +103,7 @@ def under_one_name(firsts: Sequence[ComparedRun], second: ComparedRun) -> list[C
     return list(firsts)
 
 
-def paired(
+def paired_benchmarks(
     pairing: RunPairing, firsts: Sequence[ComparedRun], second: ComparedRun, policy: Policy
 ) -> list[PairedBenchmark]:
     """What all runs have, in the order of the candidate; of items that some run lacks those that it failed,
@@ -158,7 +158,7 @@ def paired(
     return pairs
 
 
-def crossed(firsts: Sequence[ComparedRun], second: ComparedRun) -> bool:
+def packages_differ(firsts: Sequence[ComparedRun], second: ComparedRun) -> bool:
     """Whether different packages asked."""
     return len({run.package for run in (*firsts, second)}) > 1
 
@@ -311,7 +311,7 @@ def instrument(
     names = {pair.model_b: pair.model for pair in pairs}
     rows: dict[tuple[Aspect, str], InstrumentDifference] = {}
     compared: set[Aspect] = set()
-    crossing = crossed(firsts, second)
+    crossing = packages_differ(firsts, second)
     if crossing:
         rows |= {row: _row(row, *made, may_differ) for row, made in _packages(firsts, second)}
     there = _facts_of(second, {(pair.model_b, pair.benchmark) for pair in pairs})
@@ -375,7 +375,7 @@ def _compared(
     for place in dict.fromkeys([*first, *second]):
         compared.add(place[0])
         sides = first.get(place, ABSENT), second.get(place, ABSENT)
-        for inner, a, b in differences(*sides):
+        for inner, a, b in json_differences(*sides):
             yield (place[0], f"{place[1]}.{inner}" if inner else place[1]), a, b
 
 
@@ -417,7 +417,9 @@ def _row(place: FactPlace, a: object, b: object, may_differ: Collection[str]) ->
 
 def _may_differ(place: FactPlace, stated: Collection[str]) -> bool:
     aspect, path = place
-    return aspect in stated or any(name_of(path) == name or path.startswith(f"{name}.") for name in stated)
+    return aspect in stated or any(
+        setting_name(path) == name or path.startswith(f"{name}.") for name in stated
+    )
 
 
 def nameable(runs: Iterable[ComparedRun]) -> list[str]:

@@ -212,7 +212,7 @@ def _renamed(kind: Kind, paired: Iterable[tuple[str, ...]], only: bool = True) -
         yield from (Renaming(run, kind, own, name, only) for run, own in enumerate(others) if own != name)
 
 
-def levels_of(configuration: str) -> frozenset[str]:
+def level_set(configuration: str) -> frozenset[str]:
     return frozenset(configuration.split(","))
 
 
@@ -221,7 +221,7 @@ def _configurations(
 ) -> tuple[tuple[tuple[str, ...], ...], list[Renaming]]:
     """Those of the same levels in every run, or the only ones, by their names there and in the order of the
     last; and of the rest those that alone have their settings."""
-    same = _same([{name: levels_of(name) for name in run} for run in runs])
+    same = _same([{name: level_set(name) for name in run} for run in runs])
     if not same and all(len(run) == 1 for run in runs):
         only = tuple(next(iter(run)) for run in runs)
         return (only,), list(_renamed("configuration", [only]))

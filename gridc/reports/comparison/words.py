@@ -2,7 +2,16 @@
 
 from collections.abc import Iterator
 
-from gridc.numbers import between, bracketed, counted, number, p_in_text, stated, stated_percent, with_sign
+from gridc.numbers import (
+    as_typed,
+    bracketed,
+    counted,
+    interval_words,
+    number,
+    p_in_text,
+    stated_percent,
+    with_sign,
+)
 from gridc.schema.comparison import (
     MAY_DIFFER,
     AbsentGate,
@@ -39,10 +48,10 @@ def run_words(run: RunRow) -> str:
     text = f"{run.made_by}, {', '.join(run.models)}{ENDED[run.finished]}"
     if run.kept is None:
         return text
-    return f"{text}; kept by gridc {run.kept.gridc} from {run.kept.name}, {signed(run.kept)}"
+    return f"{text}; kept by gridc {run.kept.gridc} from {run.kept.name}, {signer_name(run.kept)}"
 
 
-def signed(kept: KeptRun) -> str:
+def signer_name(kept: KeptRun) -> str:
     """Who signed a file that keeps a run."""
     if kept.key is None:
         return "not signed"
@@ -111,8 +120,10 @@ def _loss(comparison: RunComparison, row: ComparedBenchmark) -> str:
     """`sums lost 13.2 points (80.0 % to 66.8 %), and the limit is 5`."""
     if row.score is None or row.margin is None:
         return f"{short_name(comparison, row)} fails"
-    lost, ends = number(abs(row.score.change), 1), f"{score(row.score.a)} to {score(row.score.b)}"
-    return f"{short_name(comparison, row)} lost {lost} points ({ends}), and the limit is {stated(row.margin)}"
+    lost, ends = number(abs(row.score.change), 1), f"{score_words(row.score.a)} to {score_words(row.score.b)}"
+    return (
+        f"{short_name(comparison, row)} lost {lost} points ({ends}), and the limit is {as_typed(row.margin)}"
+    )
 
 
 def absent_step(gate: AbsentGate) -> str:
@@ -127,8 +138,8 @@ def _open_step(comparison: RunComparison, row: ComparedBenchmark) -> str:
         return f"finish {name}, where {missing}"
     if row.score is None or row.score.low is None:
         return f"{name} is open"
-    changed = f"it may have changed by {interval(row.score)} points"
-    limit = "" if row.margin is None else f", and the limit is a loss of {stated(row.margin)}"
+    changed = f"it may have changed by {change_interval(row.score)} points"
+    limit = "" if row.margin is None else f", and the limit is a loss of {as_typed(row.margin)}"
     needed = None if row.sight is None else row.sight.units_needed
     ask = f"; ask {comparison.a[0].name} and {comparison.b.name} about {needed:,} in all" if needed else ""
     return f"with {units(row, row.units)} {name} is not decided: {changed}{limit}{ask}"
@@ -142,7 +153,7 @@ def missing_words(row: ComparedBenchmark, comparison: RunComparison | None = Non
     bounds = (None, None) if row.score is None else (row.score.a_bounds, row.score.b_bounds)
     for name, counts, ends in zip(names, sides, bounds, strict=True):
         if counts.missing:
-            can_be = "" if ends is None else f", so it scores {between(ends, number, 1)} %"
+            can_be = "" if ends is None else f", so it scores {interval_words(ends, number, 1)} %"
             parts.append(f"{name} lacks {counted(counts.missing, 'answer')}{can_be}")
     return "; ".join(parts)
 
@@ -177,7 +188,7 @@ def brackets(comparison: RunComparison) -> str | None:
 
 def asked_alike(comparison: RunComparison) -> str:
     """Whether both were asked alike, in a few words: `no, 2 settings differ`."""
-    barred = {name_of(one.path) for one in comparison.instrument.differences if not one.allowed}
+    barred = {setting_name(one.path) for one in comparison.instrument.differences if not one.allowed}
     if barred:
         return f"no, {counted(len(barred), 'setting')} {'differs' if len(barred) == 1 else 'differ'}"
     return f"yes, in what {'both were asked' if comparison.absent else 'is recorded'}"
@@ -188,7 +199,7 @@ def same_instrument(comparison: RunComparison) -> str:
     row = comparison.instrument
     barred = [one for one in row.differences if not one.allowed]
     if barred:
-        shown = "; ".join(difference(one.path, one.a, one.b) for one in barred[:3])
+        shown = "; ".join(setting_difference(one.path, one.a, one.b) for one in barred[:3])
         more = f"; {len(barred) - 3:,} more" if len(barred) > 3 else ""
         return f"NO: {shown}{more}"
     parts = list(row.equal)
@@ -197,7 +208,7 @@ def same_instrument(comparison: RunComparison) -> str:
     text = f"yes: {', '.join(parts)} equal" if parts else "as far as is recorded"
     allowed: dict[str, list[str]] = {}
     for one in row.differences:
-        allowed.setdefault(one.aspect, []).append(name_of(one.path))
+        allowed.setdefault(one.aspect, []).append(setting_name(one.path))
     if allowed:
         text += f"; what differs and may: {', '.join(_aspect_words(*one) for one in allowed.items())}"
     return text
@@ -210,12 +221,12 @@ def _aspect_words(aspect: str, paths: list[str]) -> str:
     return aspect if aspect in MAY_DIFFER else f"{aspect} ({', '.join(named[:3])}{more})"
 
 
-def name_of(path: str) -> str:
+def setting_name(path: str) -> str:
     """What differs, without where: `model_args.max_length` of `model_args.max_length (arc, shots=0)`."""
     return path.partition(" (")[0]
 
 
-def difference(path: str, a: str | None, b: str | None) -> str:
+def setting_difference(path: str, a: str | None, b: str | None) -> str:
     """`path: a -> b`, or which side alone has it."""
     if a is None and b is not None and path.endswith("of matched items"):
         return f"{path}: {b}"
@@ -226,7 +237,7 @@ def difference(path: str, a: str | None, b: str | None) -> str:
     return f"{path}: {a} -> {b}"
 
 
-def items(row: ComparedBenchmark) -> str:
+def item_words(row: ComparedBenchmark) -> str:
     """`60 of 60 items in both (0 only in a, 0 only in b, 0 ids that name another question)`."""
     other = len(row.other_question) + row.renumbered
     unnamed = f", {row.unnamed:,} that no run names" if row.unnamed else ""
@@ -236,14 +247,14 @@ def items(row: ComparedBenchmark) -> str:
     )
 
 
-def states(counts: StateCounts) -> str:
+def state_words(counts: StateCounts) -> str:
     """`unreadable 9`, and what else is neither right nor wrong."""
     shown = [("unreadable", counts.unreadable), ("cut off", counts.cut), ("refused", counts.refused)]
     shown += [("failed", counts.failed), ("unscored", counts.unscored), ("absent", counts.absent)]
     return ", ".join(f"{name} {count:,}" for name, count in shown if count) or "all read"
 
 
-def score(value: float, bounds: tuple[float, float] | None = None) -> str:
+def score_words(value: float, bounds: tuple[float, float] | None = None) -> str:
     """`66.7 %`, and where answers are missing between what it can be: `30.0 % [30.0, 66.7]`."""
     text = f"{number(value, 1)} %"
     if bounds is None or bounds[0] == bounds[1]:
@@ -251,15 +262,15 @@ def score(value: float, bounds: tuple[float, float] | None = None) -> str:
     return f"{text} {bracketed(bounds, number, 1)}"
 
 
-def change_words(estimate: ChangeEstimate) -> str:
+def gate_change_words(estimate: ChangeEstimate) -> str:
     return with_sign(estimate.change)
 
 
-def change_of(comparison: RunComparison, row: ComparedBenchmark) -> tuple[str, str]:
+def change_cells(comparison: RunComparison, row: ComparedBenchmark) -> tuple[str, str]:
     """The change and its interval, as they stand in a table: of two instruments there is none."""
     if row.score is None or comparison.verdict == "NOT COMPARABLE":
         return "", ""
-    return change_words(row.score), interval(row.score)
+    return gate_change_words(row.score), change_interval(row.score)
 
 
 def short_name(comparison: RunComparison, row: ComparedBenchmark) -> str:
@@ -273,7 +284,7 @@ def row_name(comparison: RunComparison, row: ComparedBenchmark) -> str:
     return name if row.reading is None else f"{name} ({row.reading})"
 
 
-def sides(comparison: RunComparison) -> str:
+def side_names(comparison: RunComparison) -> str:
     """`main (bot-1.0) against pr-412 (bot-1.1)`."""
     *firsts, second = (f"{run.name} ({', '.join(run.models)})" for run in (*comparison.a, comparison.b))
     return f"{', '.join(firsts)} against {second}"
@@ -288,13 +299,13 @@ def absent_scores(comparison: RunComparison, gate: AbsentGate) -> Iterator[str]:
     """Of a gate that some run lacks, in a and in b."""
     for runs, value in ((comparison.a, gate.a), ((comparison.b,), gate.b)):
         lacking = any(run.name in gate.lacking for run in runs)
-        yield "not run" if lacking else "" if value is None else score(value)
+        yield "not run" if lacking else "" if value is None else score_words(value)
 
 
-def interval(estimate: ChangeEstimate) -> str:
+def change_interval(estimate: ChangeEstimate) -> str:
     if estimate.low is None or estimate.high is None:
         return "none"
-    return between((estimate.low, estimate.high), with_sign)
+    return interval_words((estimate.low, estimate.high), with_sign)
 
 
 def interval_level(comparison: RunComparison) -> str:
@@ -314,11 +325,11 @@ def units(row: ComparedBenchmark, count: int) -> str:
     return f"{count:,} {name if count == 1 else plural}"
 
 
-def answer(row: ComparedBenchmark) -> str:
+def outcome_words(row: ComparedBenchmark) -> str:
     """Whether it passes, fails or is open, and why."""
     if row.regression is None or row.margin is None:
         return row.why or "no margin"
-    margin = f"{stated(row.margin)} pp"
+    margin = f"{as_typed(row.margin)} pp"
     if row.regression == "yes":
         return f"fails: it lost more than {margin} ({p_in_text(row.p_worse_holm)})"
     if row.regression == "no":
@@ -335,7 +346,7 @@ def answer(row: ComparedBenchmark) -> str:
 
 def decided_words(comparison: RunComparison, row: ComparedBenchmark) -> str:
     """The same; of two instruments that nothing is decided."""
-    return "not comparable" if comparison.verdict == "NOT COMPARABLE" else answer(row)
+    return "not comparable" if comparison.verdict == "NOT COMPARABLE" else outcome_words(row)
 
 
 def absent_words(gate: AbsentGate) -> str:
@@ -349,7 +360,7 @@ def sight(row: ComparedBenchmark, changing: float) -> str | None:
         return None
     parts = []
     if row.margin is not None:
-        loss, margin = row.sight.loss, stated(row.margin)
+        loss, margin = row.sight.loss, as_typed(row.margin)
         parts.append(
             f"no loss, however large, is found to be over {margin} pp"
             if loss is None
@@ -366,21 +377,22 @@ def sight(row: ComparedBenchmark, changing: float) -> str | None:
     return f"with {units(row, row.units)}, {', and '.join(parts)}, {often}, if {assumed}"
 
 
-def notes(row: ComparedBenchmark) -> Iterator[str]:
+def benchmark_notes(row: ComparedBenchmark) -> Iterator[str]:
     """What stands below a benchmark's line."""
     if row.regression == "cannot tell" and row.complete and not row.why and not row.lost and not row.won:
         yield f'no flip in {units(row, row.units)} is not "no change"'
     if row.readable is not None:
         one = row.readable
         yield (
-            f"of the {one.items:,} items that were read in both: {score(one.a)} and {score(one.b)}, "
-            f"{change_words(one)} ({interval(one)}); this decides nothing"
+            f"of the {one.items:,} items that were read in both: {score_words(one.a)} and "
+            f"{score_words(one.b)}, "
+            f"{gate_change_words(one)} ({change_interval(one)}); this decides nothing"
         )
     if row.configurations > 1:
         same = row.configurations - row.worse_in - row.better_in
         anchor = ""
         if row.anchor is not None:
-            both = " and ".join(map(score, row.anchor))
+            both = " and ".join(map(score_words, row.anchor))
             anchor = f"; under the anchor alone, with which `gridc report` leads, they are {both}"
         yield f"scores are means over {row.configurations:,} configurations{anchor}"
         yield (
@@ -395,7 +407,7 @@ def notes(row: ComparedBenchmark) -> Iterator[str]:
         low, high = min(row.baselines), max(row.baselines)
         inside = low <= row.score.b <= high
         yield (
-            f"{len(row.baselines)} baselines score {score(low)} to {score(high)}: b lies "
+            f"{len(row.baselines)} baselines score {score_words(low)} to {score_words(high)}: b lies "
             f"{'among' if inside else 'outside of'} them"
         )
     missing = row.states_a.missing, row.states_b.missing

@@ -17,7 +17,7 @@ from gridc.reports.findings.components import (
 from gridc.reports.findings.curves import CURVES, CurveFinding, SpecificationFinding, WithoutModel
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
-from gridc.reports.quantities import INDEPENDENT, estimate
+from gridc.reports.quantities import INDEPENDENT, estimate_row
 from gridc.reports.statements.components import curve_about
 from gridc.reports.words import fixed_words, term_name
 from gridc.schema.estimates import EstimateRow
@@ -37,7 +37,7 @@ def level_estimates(findings: Findings) -> Iterator[EstimateRow]:
         for model in finding.models:
             yield from _of_model(finding, model, name)
         if finding.agreement is not None:
-            yield estimate(
+            yield estimate_row(
                 "kendall_w",
                 id=f"{name}/kendall_w",
                 about=f"how far the {finding.levels} levels of {finding.axis} put the models in one "
@@ -54,29 +54,29 @@ def _of_model(finding: ManyLevels, model: ModelOverLevels, name: str) -> Iterato
     where = f"over the {finding.levels} levels of {finding.axis}, {model.model} on {finding.benchmark}"
     chance, test = model.range_by_chance, model.test
     shared: dict[str, Any] = {"rows": finding.rows, "n": finding.units}
-    yield estimate(
+    yield estimate_row(
         "levels_mean", id=f"{name}/{model.model}/mean", about=f"mean score {where}",
         estimate=float(model.mean), interval=model.interval,
         method="mean of the levels", assumption=INDEPENDENT, **shared,
     )  # fmt: skip
     for kind, level in (("worst", model.worst), ("best", model.best)):
-        yield estimate(
+        yield estimate_row(
             f"levels_{kind}", id=f"{name}/{model.model}/{kind}", about=f"{kind} score {where}: {level.level}",
             estimate=float(level.score), method=f"the {kind} of the levels", assumption=CHOSEN, **shared,
         )  # fmt: skip
-    yield estimate(
+    yield estimate_row(
         "levels_range", id=f"{name}/{model.model}/range", about=f"highest less lowest score {where}",
         estimate=float(model.range), p=chance.p,
         method=f"beside it, levels that change places within each unit, {chance.draws} times: mean "
         f"{number(chance.mean, 4)}, 95 % below {number(chance.upper, 4)}",
         assumption=INDEPENDENT, **shared,
     )  # fmt: skip
-    yield estimate(
+    yield estimate_row(
         "levels_saturation", id=f"{name}/{model.model}/saturation", about=f"saturation {where}",
         estimate=float(model.saturation), method="1 - (best - mean) (Mizrahi et al. 2024)",
         assumption=DESCRIBES_LEVELS, **shared,
     )  # fmt: skip
-    yield estimate(
+    yield estimate_row(
         "friedman_chi2", id=f"{name}/{model.model}/friedman", about=f"Friedman's chi-squared {where}",
         estimate=None if test is None else test.chi2, p=None if test is None else test.p,
         method=f"ranks of levels within each unit, ties corrected, {finding.levels - 1} degrees of freedom",
@@ -105,7 +105,7 @@ def component_estimates(findings: Findings) -> Iterator[EstimateRow]:
 def _share_rows(factorial: Factorial) -> Iterator[EstimateRow]:
     for term in factorial.shares.terms:
         for kind, value in (("eta2", term.eta2), ("omega2", term.omega2)):
-            yield estimate(
+            yield estimate_row(
                 kind,
                 id=f"variance/{'*'.join(term.term)}/{kind}",
                 about=f"share of the variance of single outcomes that is of {term_name(term.term)}",
@@ -123,7 +123,7 @@ def _generalizability_rows(finding: GeneralizabilityFinding) -> Iterator[Estimat
     def row(name: str, kind: str, about: str, value: float | None, method: str, **more: Any) -> EstimateRow:
         stated: dict[str, Any] = {"assumption": MODELS, "rows": finding.rows, "n": n, **more}
         name = f"generalizability/{name}"
-        return estimate(kind, id=name, about=about, estimate=value, method=method, **stated)
+        return estimate_row(kind, id=name, about=about, estimate=value, method=method, **stated)
 
     first, second = finding.facets
     resamples = f"percentiles of {finding.resamples} resamples of the models, seed {finding.seed}"
@@ -184,7 +184,7 @@ def _without_models(curve: CurveFinding, without: WithoutModel) -> Iterator[Esti
         "share_significant_above": summary.above,
     }
     for kind, value in values.items():
-        yield estimate(
+        yield estimate_row(
             kind,
             id=f"curve/{curve.name}/without/{without.model}/{kind}",
             about=f"{kind.replace('_', ' ')} over specifications without {without.model}. "
@@ -217,7 +217,7 @@ def _of_curve(curve: CurveFinding) -> Iterator[EstimateRow]:
         "share_same_sign": (curve.same_sign, None),
     }
     for kind, (value, p) in values.items():
-        yield estimate(
+        yield estimate_row(
             kind,
             id=f"curve/{curve.name}/{kind}",
             about=f"{kind.replace('_', ' ')} over {count} specifications. {curve_about(curve)}",
@@ -248,7 +248,7 @@ def _specification(
         else ", no fixed effects"
     )
     constant = f", without {', '.join(specification.constant)}" if specification.constant else ""
-    return estimate(
+    return estimate_row(
         "log_odds",
         id=name,
         about=f"log odds of {curve.contrast.level} against {curve.contrast.reference}{kept}, under {levels}",

@@ -7,7 +7,7 @@ from gridc.reports.estimates import ESTIMATES
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGE_BIASES
 from gridc.reports.findings.labels import AUDITS, GUESSES, JUDGING, PairsFinding
-from gridc.reports.quantities import estimate, interval_assumption
+from gridc.reports.quantities import estimate_row, interval_assumption
 from gridc.reports.statements.labels import INDEPENDENT
 from gridc.schema.estimates import EstimateRow
 from gridc.schema.spec import Spec
@@ -29,7 +29,7 @@ def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
     for guess in findings[GUESSES]:
         for arm in guess.arms if indexed else ():
             exact = arm.right + arm.wrong == arm.n
-            yield estimate(
+            yield estimate_row(
                 "bang_index",
                 id=f"blinding/{guess.where}/{arm.arm}/bang",
                 about=f"right less wrong guesses of {arm.arm} on {guess.benchmark}; chance {arm.chance:.4g}",
@@ -40,7 +40,7 @@ def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 rows=guess.rows,
                 n=arm.n,
             )
-        yield estimate(
+        yield estimate_row(
             "chi_squared",
             id=f"blinding/{guess.where}/dependence",
             about=f"dependence of guesses on the configuration on {guess.benchmark}",
@@ -65,7 +65,7 @@ def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
             "n": agreement.n,
             "assumption": "responses are drawn and labelled independently",
         }
-        yield estimate(
+        yield estimate_row(
             "cohen_kappa",
             id=f"audit/{audit.sheet}/{audit.benchmark}/kappa",
             about=f"agreement of people and study on {audit.sheet}, {audit.benchmark}",
@@ -75,7 +75,7 @@ def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
             error="undefined: both give one label throughout",
             **shared,
         )
-        yield estimate(
+        yield estimate_row(
             "leniency",
             id=f"audit/{audit.sheet}/{audit.benchmark}/leniency",
             about=f"score of the study less that of people on {audit.sheet}, {audit.benchmark}",
@@ -100,7 +100,7 @@ def corrected_estimates(findings: Findings) -> Iterator[EstimateRow]:
             "rows": audit.rows,
         }
         for value in audit.values:
-            yield estimate(
+            yield estimate_row(
                 "corrected_score",
                 id=f"corrected/{benchmark.benchmark}/{value.model}/{value.configuration}/{value.what}",
                 about=f"{value.what} of {value.model} on {benchmark.benchmark} under {value.configuration}, "
@@ -111,7 +111,7 @@ def corrected_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 **shared,
             )
         for gap in audit.gaps:
-            yield estimate(
+            yield estimate_row(
                 "corrected_gap",
                 id=f"corrected/{benchmark.benchmark}/{gap.a}/{gap.b}/{gap.configuration}/{gap.what}",
                 about=f"{gap.what} of {gap.a} less {gap.b} on {benchmark.benchmark} under "
@@ -131,7 +131,7 @@ def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
         (*agreement, judging.rows) for judging in findings[JUDGING] for agreement in judging.agreements
     )
     for left, right, agreement, rows in agreements:
-        yield estimate(
+        yield estimate_row(
             "cohen_kappa",
             id=f"kappa/{left.replace(' ', '_')}/{right}",
             about=f"agreement of {left} and {right}",
@@ -149,7 +149,7 @@ def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
     for bias in findings[JUDGE_BIASES]:
         if bias.longer is not None:
             ahead = "preferences" if bias.compares else "better labels of two models' responses to an item"
-            yield estimate(
+            yield estimate_row(
                 "longer",
                 id=f"{'pairs' if bias.compares else 'labels'}/{bias.name}/longer",
                 about=f"{ahead} for the longer response, of {bias.name}",
@@ -169,7 +169,7 @@ def _of_pairs(pairs: PairsFinding, rows: str) -> Iterator[EstimateRow]:
         ("first_place", "preferences for the response that stands first", pairs.first),
     ):
         if share is not None:
-            yield estimate(
+            yield estimate_row(
                 kind,
                 id=f"pairs/{pairs.name}/{kind}",
                 about=f"{about}, of {pairs.name}",

@@ -16,7 +16,7 @@ from gridc.reports.findings.exposure import (
 )
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.scaffolds import STEPS, StepFindings
-from gridc.reports.quantities import INDEPENDENT, estimate
+from gridc.reports.quantities import INDEPENDENT, estimate_row
 from gridc.schema.estimates import EstimateRow
 from gridc.statistics.unit_intervals import UnitEstimate
 
@@ -45,7 +45,7 @@ def scaffold_estimates(findings: Findings) -> Iterator[EstimateRow]:
 
 def of_units(kind: str, value: UnitEstimate, n: int, **stated: Any) -> EstimateRow:
     """A row of a value over units: without an interval it says why."""
-    return estimate(
+    return estimate_row(
         kind, estimate=value.value, interval=value.interval, n=n,
         method=stated.pop("method") + ("" if value.interval else f"; no interval: {value.no_interval}"),
         made=f"interval: {value.method}", interval_assumes=INDEPENDENT,
@@ -101,7 +101,7 @@ def _exposure_rows(finding: ExposureFinding) -> Iterator[EstimateRow]:
                   about=f"score, {dose.dose}, {where}", method="mean score", **shared)  # fmt: skip
     for odds in finding.odds:
         problem = odds.problem and f": {odds.problem}"
-        yield estimate(
+        yield estimate_row(
             "exposed_odds",
             id=f"{base}/odds/{odds.exposure.replace(' ', '_')}",
             about=f"odds of a bad answer, {odds.exposure}, {where}",
@@ -118,7 +118,7 @@ def _exposure_rows(finding: ExposureFinding) -> Iterator[EstimateRow]:
         about = f"where {'something' if flip.exposed else 'nothing'} adversarial leaked, {where}"
         yield of_units("exposed_change", flip.change, flip.items, id=f"{base}/change/{key}",
                   about=f"score less the plain one, {about}", method="mean difference", **shared)  # fmt: skip
-        yield estimate(
+        yield estimate_row(
             "mcnemar_p", id=f"{base}/mcnemar/{key}", estimate=flip.p, p=flip.p, rows=finding.rows,
             error="undefined: units have several answers",
             about=f"{flip.less} answers earn less than the plain one, {flip.more} more, {about}",
@@ -154,7 +154,7 @@ def _dose_rows(finding: DoseFinding) -> Iterator[EstimateRow]:
     base = f"dose/{finding.benchmark}"
     for arm in finding.scaffolds:
         where = f"{arm.scaffold} on {finding.benchmark}"
-        yield estimate(
+        yield estimate_row(
             "dose", id=f"{base}/{arm.scaffold}/dose", about=f"parts of the task kept, {where}",
             estimate=arm.dose, method="mean over items of the share of parts that sub-calls kept",
             rows=finding.rows, n=arm.items,
@@ -184,7 +184,7 @@ def _difficulty_rows(finding: DifficultyFinding) -> Iterator[EstimateRow]:
          "mean Spearman coefficient over 99 random swaps", ""),
     )  # fmt: skip
     for key, words, value, interval, method, assumption in rows:
-        yield estimate(
+        yield estimate_row(
             "difficulty_correlation", id=f"{base}/{key}", about=f"{words}, {where}", estimate=value,
             interval=interval, method=method, assumption=assumption,
             error="undefined: one side does not vary", **shared,

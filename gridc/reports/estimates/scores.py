@@ -16,7 +16,7 @@ from gridc.reports.quantities import (
     QUANTITIES,
     RATE_LIMITS,
     SHARE_LIMITS,
-    estimate,
+    estimate_row,
     interval_assumption,
     needed_rows,
 )
@@ -47,7 +47,7 @@ def score_estimates(findings: Findings) -> Iterator[EstimateRow]:
             if not cell.shared or score.score is None:
                 continue
             interval = intervals.scores.get((cell.model, cell.configuration))
-            yield estimate(
+            yield estimate_row(
                 "score",
                 id=f"score/{cell.key}",
                 about=f"score of {cell.model} on {cell.benchmark} under {cell.configuration}",
@@ -68,7 +68,7 @@ def rate_estimates(findings: Findings) -> Iterator[EstimateRow]:
         digests = {(score.cell.model, score.cell.configuration): score.rows for score in benchmark.cells}
         for rate in benchmark.rates:
             for (model, configuration), found in rate.values.items():
-                yield estimate(
+                yield estimate_row(
                     "rate",
                     id=f"rate/{rate.name}/{model}/{benchmark.benchmark}/{configuration}",
                     about=f"{rate.name} of {model} on {benchmark.benchmark} under {configuration}",
@@ -93,7 +93,7 @@ def statistic_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 where = f"under {configuration}, on {', '.join(summary.benchmarks)}{unit}"
                 none = "no interval: " if found.interval is None and found.note else ""
                 said = (summary.formula, found.of_answers, f"{none}{found.note}")
-                yield estimate(
+                yield estimate_row(
                     summary.kind,
                     id=f"statistic/{summary.id}/{model}/{configuration}",
                     about=f"{summary.id} of {model} {where}",
@@ -117,7 +117,7 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
         assumed = interval_assumption(benchmark.intervals.unit)
         for score in benchmark.cells:
             if score.cell.shared and score.per_protocol is not None:
-                yield estimate(
+                yield estimate_row(
                     "score_per_protocol",
                     id=f"per_protocol/{score.cell.key}",
                     about=f"score of {score.cell.model} on {score.cell.benchmark} under "
@@ -146,7 +146,7 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
 def _change_row(
     name: str, about: str, moved: ScoreDifference, assumed: str, rows: str, n: int
 ) -> EstimateRow:
-    return estimate(
+    return estimate_row(
         "risk_difference",
         id=name,
         about=about,
@@ -172,7 +172,7 @@ def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
         for key in SENSITIVITY:
             method = QUANTITIES[f"sensitivity_{key}"].what
             value = getattr(sensitivity, key)
-            yield estimate(
+            yield estimate_row(
                 f"sensitivity_{key}",
                 id=f"sensitivity/{model}/{key}",
                 about=f"{method}, of {model}",
@@ -188,7 +188,7 @@ def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
             ("left", row.left, row.by_left, row.left_interval),
             ("right", row.right, row.by_right, row.right_interval),
         ):
-            yield estimate(
+            yield estimate_row(
                 "risk_difference",
                 id=f"integrity/{row.model}/{row.benchmark}/{number}/{side}",
                 about=f"difference of {row.model} on {row.benchmark}, {changed}, measured by {way}",
@@ -228,7 +228,7 @@ def statistic_differences(findings: Findings) -> Iterator[EstimateRow]:
         name, n = f"hypothesis/{finding.id}", row.samples
         unit = "" if row.unit in ("", "%", "pp") else f", in {row.unit}"
         about = f"{row.statistic} under {row.level} less that under {row.reference}{unit}"
-        yield estimate(
+        yield estimate_row(
             "statistic_difference",
             id=f"{name}/statistic_difference",
             about=about,
@@ -248,7 +248,7 @@ def statistic_differences(findings: Findings) -> Iterator[EstimateRow]:
                  ("refute", "p of what refutes it", row.refute, finding.refute))  # fmt: skip
         for side, words, alone, after in sides:
             if after is not None:
-                yield estimate(
+                yield estimate_row(
                     f"p_{side}", id=f"{name}/{side}", about=f"{words}, {finding.id} ({about})",
                     estimate=alone, p=alone, corrected_p=after, method=corrected, assumption=INDEPENDENT,
                     rows=row.rows, n=n,
@@ -425,7 +425,7 @@ class _HypothesisRows:
         """Of the rows of the hypothesis, called after its quantity where `id` and `about` say no more."""
         own = {"id": f"{name}/{kind}", "about": f"{QUANTITIES[kind].what}, {where}"}
         more["error"] = more.get("error") or "rows: no sample counts there"
-        return estimate(kind, estimate=value, method=method, rows=self._effect.rows, **own | more)
+        return estimate_row(kind, estimate=value, method=method, rows=self._effect.rows, **own | more)
 
 
 @ESTIMATES.add("text_likelihoods", 90)

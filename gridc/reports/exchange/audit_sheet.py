@@ -18,7 +18,7 @@ from pathlib import Path
 
 from gridc.diagnostics.errors import DECEIVING, Diagnostic, FileError, Span
 from gridc.reports.exchange.table_files import SIGN, read_json_lines, read_sheet
-from gridc.reports.rendering import render
+from gridc.reports.rendering import render_template
 from gridc.runtime.blinding import UNREADABLE, Sheet
 from gridc.runtime.store.reader import Labels
 
@@ -36,11 +36,11 @@ def as_csv(sheet: Sheet) -> str:
     writer.writerow(COLUMNS)
     for row in sheet.rows:
         texts = (row.uuid, row.question, row.response, _BETWEEN.join(row.labels), "")
-        writer.writerow([escape_formulas(text) for text in texts])
+        writer.writerow([spreadsheet_text(text) for text in texts])
     return "\ufeff" + file.getvalue()
 
 
-def escape_formulas(text: str) -> str:
+def spreadsheet_text(text: str) -> str:
     """A text that no spreadsheet takes for a formula, and that shows what it holds."""
     return _FORMULA.sub("'", DECEIVING.sub("\ufffd", text))
 
@@ -49,12 +49,12 @@ def as_page(sheet: Sheet) -> str:
     """The sheet as one page that works from disk, offline."""
     rows = [
         row._asdict()
-        | {"labels": list(row.labels), "cells": [escape_formulas(label) for label in row.labels]}
+        | {"labels": list(row.labels), "cells": [spreadsheet_text(label) for label in row.labels]}
         for row in sheet.rows
     ]
-    style = render("audit/sheet.css")
-    script = render("audit/sheet.js")
-    return render(
+    style = render_template("audit/sheet.css")
+    script = render_template("audit/sheet.js")
+    return render_template(
         "audit/sheet.html.jinja",
         about=sheet.about,
         rows=len(rows),
@@ -223,7 +223,7 @@ _CELL = 32_000
 
 def meant(label: str, labels: Sequence[str]) -> str | None:
     """The label that is meant, whatever its case; None where it is none of them."""
-    folded = {escape_formulas(own_label).casefold(): own_label for own_label in labels}
+    folded = {spreadsheet_text(own_label).casefold(): own_label for own_label in labels}
     folded |= {own_label.casefold(): own_label for own_label in labels}
     return folded.get(" ".join(label.split()).casefold())
 

@@ -84,7 +84,7 @@ ENVIRONMENT = "manifests/environment.json"
 CLAIMS = "prml"
 
 
-def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
+def export_bundle(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
     """Write the bundle of a study from its results folder. It appears whole or not at all.
 
     Raises `UsageError` (GC000) when the target exists, `StoreError` when there is no store.
@@ -176,7 +176,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
                 "the manifests", _derived(compiled, lock, store, events, folder)
             )
             diagnostics += _named(conclusion, folder)
-            diagnostics += prml.differing(lock, folder / CLAIMS)
+            diagnostics += prml.manifest_differences(lock, folder / CLAIMS)
             shown = check_ties(
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
             )

@@ -16,7 +16,14 @@ from gridc.compiler.grid.cells import ONLY
 from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError, UsageError
 from gridc.files import read_regular, write_atomic
 from gridc.reports.card import as_markdown
-from gridc.reports.exchange.shown_card import OPEN, ReservedNames, characters, letters, shown, words_around
+from gridc.reports.exchange.shown_card import (
+    OPEN,
+    ReservedNames,
+    characters,
+    letters_only,
+    shown,
+    words_around,
+)
 from gridc.reports.words import better_score_words
 from gridc.schema.card import Card, CardDeck
 
@@ -46,7 +53,7 @@ ASIDE = "# gridc:card: "
 """Before an empty list or table that was in the way of results. It is taken away again with them."""
 
 
-def attach(readme: Path, deck: CardDeck, model: str, link: str | None = None) -> bool:
+def attach_cards(readme: Path, deck: CardDeck, model: str, link: str | None = None) -> bool:
     """Put the cards of one model into a model card, replacing the file in one step; whether it changed.
     `link` is the address of the certificate; without one its digest names it (`urn:gridc:...`).
 
@@ -101,7 +108,7 @@ class CardCheck:
     unchecked: tuple[str, ...] = ()
 
 
-def check(readme: Path, deck: CardDeck) -> CardCheck:
+def check_cards(readme: Path, deck: CardDeck) -> CardCheck:
     """Whether a model card says of a study what the study says now, and shows it.
 
     Raises `FileError` (GC610) when no card of the study is attached or the file cannot be understood.
@@ -285,7 +292,7 @@ def _other_study(result: Any, deck: CardDeck) -> str | None:
 
 
 def _spelled(name: object) -> str:
-    return "".join(map(letters, str(name)))
+    return "".join(map(letters_only, str(name)))
 
 
 def _study(deck: CardDeck) -> str:

@@ -16,7 +16,7 @@ from gridc.statistics.grim import (
     RoundingRule,
     always_possible,
     counts,
-    differences,
+    difference_possible,
     interval_methods,
     needed_rules,
 )
@@ -239,7 +239,7 @@ def _difference(figures: dict[str, PrintedShare], n: int, m: int) -> FigureOutco
         if not counts(rate, size):
             return _rate({"rate": rate}, None, size)
     first, second = [counts(*rate) for rate in rates] or [range(n + 1), range(m + 1)]
-    if not differences(change, first, n, second, m):
+    if not difference_possible(change, first, n, second, m):
         among = "these rates" if rates else "two rates"
         sizes = str(n) if m == n else f"{n} and {m}"
         return FigureOutcome("impossible", f"no counts of {sizes} with {among} give it")
@@ -251,7 +251,7 @@ def _difference(figures: dict[str, PrintedShare], n: int, m: int) -> FigureOutco
 
 
 def _number_needed(needed: int, change: PrintedShare, n: int | None) -> FigureOutcome:
-    if n is not None and not differences(change, range(n + 1), n, range(n + 1), n):
+    if n is not None and not difference_possible(change, range(n + 1), n, range(n + 1), n):
         return FigureOutcome("impossible", f"no difference of {n} pairs is printed so")
     rules = tuple(needed_rules(needed, change, n))
     if not rules:

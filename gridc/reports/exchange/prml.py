@@ -60,7 +60,7 @@ class ThresholdClaim:
         return [name for name in names if all(part.matches({dimension: name}) for part in parts)]
 
 
-def export(compiled: Compiled, lock: Lock, results: Path, target: Path, producer: str) -> Path:
+def export_manifests(compiled: Compiled, lock: Lock, results: Path, target: Path, producer: str) -> Path:
     """Write each manifest with its digest beside it, and what is left out, into a new folder, which appears
     whole or not at all. No results are needed.
 
@@ -213,7 +213,7 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(path for name in names for path in folder.glob(name) if path.is_file())
 
 
-def differing(lock: Lock, folder: Path) -> Iterator[Diagnostic]:
+def manifest_differences(lock: Lock, folder: Path) -> Iterator[Diagnostic]:
     """How the manifests of a folder differ from what was stamped (GC715): each is written again for the
     producer that it names. One that is missing differs too: whoever has the others only cannot know that more
     was claimed."""

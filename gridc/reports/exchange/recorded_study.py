@@ -24,9 +24,9 @@ from gridc.compiler.frontend.lookup import ReferenceFolders
 from gridc.compiler.frontend.measurands import expand
 from gridc.compiler.frontend.read import CheckedSpec, for_each
 from gridc.compiler.frontend.references import References
-from gridc.compiler.frontend.source import read
+from gridc.compiler.frontend.source import read_source
 from gridc.compiler.frontend.validate import typed
-from gridc.compiler.inputs.draw import draw_sample, unit_of
+from gridc.compiler.inputs.draw import draw_sample, unit_level
 from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.inputs.models import ModelIdentity, identify
 from gridc.compiler.inputs.resolve import Study, decides_by
@@ -166,7 +166,7 @@ def recorded_items(
     exemplars = tuple(Item(item, ABSENT) for item in listed["exemplars"])
     repeats = listed["manifest"].get("units", {}).get("repeats", 1)
     return RecordedItems(
-        sampled, exemplars, files, unit=unit_of(sampled, unit), repeats=repeats, recorded=recorded
+        sampled, exemplars, files, unit=unit_level(sampled, unit), repeats=repeats, recorded=recorded
     )
 
 
@@ -290,7 +290,7 @@ def read_described(folder: Path, shown: RowsOf, questions: RowsOf) -> tuple[Comp
         content = json.loads((folder / STUDY).read_text("utf-8"))
         manifests = json.loads((folder / ITEMS).read_text("utf-8"))
         models = {name: _identity(model) for name, model in content["inputs"]["models"].items()}
-        source = read(path)
+        source = read_source(path)
         spec = typed(source)
         too_large = list(countable(spec, source))
         if too_large:

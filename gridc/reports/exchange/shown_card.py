@@ -55,7 +55,7 @@ CharacterOrMark = str | Mark
 
 
 @lru_cache(maxsize=4096)
-def letters(character: str) -> str:
+def letters_only(character: str) -> str:
     """What is compared of a character: its letters and digits in one spelling, or nothing."""
     if character in INVISIBLE_LETTERS:
         return ""
@@ -71,7 +71,7 @@ def letters(character: str) -> str:
 def words_around(parts: Sequence[CharacterOrMark], name: str) -> str | None:
     """The words around the first place at which a text says a name, or None. A plural `s` may follow it, no
     other letter unless the name ends with `OPEN`. `parts` are characters and marks."""
-    wanted = "".join(map(letters, name))
+    wanted = "".join(map(letters_only, name))
     if not wanted:
         return None
     goes_on = name.endswith(OPEN)
@@ -117,7 +117,7 @@ def _place(parts: Sequence[CharacterOrMark], wanted: str, goes_on: bool) -> int 
                 return at
             met = 1
         else:
-            spelled = letters(str(part))
+            spelled = letters_only(str(part))
             if not spelled and met & complete and not _unseen(str(part)):
                 return at
             if part in STROKES:

@@ -126,7 +126,7 @@ def original(cell: str) -> str:
     return _QUOTED.sub("", cell)
 
 
-def form_of(target: Path) -> str:
+def table_suffix(target: Path) -> str:
     """The suffix that says how a table is written. Raises `UsageError` for another one."""
     if target.suffix.lower() not in WRITERS:
         message = f"`{target.name}` does not say which kind of file it is to be"
@@ -137,7 +137,7 @@ def form_of(target: Path) -> str:
 def write_table(reader: "pyarrow.RecordBatchReader", target: Path) -> int:
     """Write the rows of a reader to a file, whole or not at all, and count them. Raises `UsageError` for an
     unknown suffix, and `OSError`."""
-    write = WRITERS[form_of(target)]
+    write = WRITERS[table_suffix(target)]
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.draft")
     counted = _Counted(reader)
     try:

@@ -220,7 +220,7 @@ def schema_of(columns: Iterable[Column], about: Mapping[str, str]) -> "pyarrow.S
     return pa.schema(fields, metadata={f"gridc.{key}": value for key, value in about.items()})
 
 
-def about(table: str, plan: Plan, progress: Progress) -> dict[str, str]:
+def table_description(table: str, plan: Plan, progress: Progress) -> dict[str, str]:
     """What a table says of itself: the study, its digest, and how far its run is."""
     return {
         "table": table,
@@ -248,7 +248,7 @@ def batches(
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def pairs(certificate: Certificate, about: Mapping[str, str]) -> "pyarrow.Table":
+def pair_table(certificate: Certificate, about: Mapping[str, str]) -> "pyarrow.Table":
     """One row for each pair of models in each scope of each benchmark: the certificate's `PairRow`."""
     columns = [*_SCOPE, *flat_columns(PairRow)]
     rows = [

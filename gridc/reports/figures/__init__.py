@@ -22,7 +22,7 @@ from gridc.reports.figures.scores import (
     variance_shares,
 )
 from gridc.reports.figures.specifications import specification_curve
-from gridc.reports.figures.standings import order_of_models, pairs_told_apart
+from gridc.reports.figures.standings import pairs_told_apart, standings_figure
 from gridc.reports.figures.surface import flip_surfaces
 from gridc.reports.figures.tradeoffs import score_against
 
@@ -33,12 +33,12 @@ __all__ = [
     "flip_surfaces",
     "order_counts",
     "order_name",
-    "order_of_models",
     "pairs_told_apart",
     "parse_rates",
     "score_against",
     "score_ranges",
     "specification_curve",
+    "standings_figure",
     "variance_name",
     "variance_shares",
 ]

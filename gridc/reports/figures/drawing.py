@@ -141,7 +141,7 @@ class Margins:
     bottom: float = 8
 
 
-def axis(
+def draw_axis(
     canvas: Canvas, scale: Scale, ticks: Sequence[tuple[float, str]], top: float, bottom: float, label: str
 ) -> None:
     """A horizontal axis below the plot with faint lines through it; drawn before the data."""
@@ -151,7 +151,7 @@ def axis(
     canvas.text((scale.start + scale.end) / 2, bottom + 23, label, anchor="middle")
 
 
-def distinct(scopes: Sequence[ScopeFinding]) -> list[ScopeFinding]:
+def distinct_scopes(scopes: Sequence[ScopeFinding]) -> list[ScopeFinding]:
     """The scopes, those with the configurations of an earlier one left out."""
     first: dict[tuple[str, ...], ScopeFinding] = {}
     for scope in scopes:

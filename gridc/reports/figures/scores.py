@@ -26,8 +26,8 @@ from gridc.reports.figures.drawing import (
     Figure,
     Margins,
     Scale,
-    axis,
-    distinct,
+    distinct_scopes,
+    draw_axis,
     figure,
 )
 from gridc.reports.findings.analysis import VarianceShares
@@ -41,7 +41,7 @@ SCORE_ROW, SCORE_WIDTH = 23, 228
 def score_ranges(benchmark: BenchmarkFinding, reference: str = "anchor") -> Figure:
     """Each model's scores in every scope: least, mean, greatest and the single configurations, under
     the anchor's score with its standard error. `reference` is what the anchor is called."""
-    scopes = distinct(benchmark.scopes)
+    scopes = distinct_scopes(benchmark.scopes)
     canvas, across = Canvas(), Scale(0, 100, 0, SCORE_WIDTH)
     height = (len(scopes) + 2.4) * SCORE_ROW * len(benchmark.models)
     for value in (0, 25, 50, 75, 100):
@@ -123,14 +123,14 @@ ROW, WIDTH = 19, 150
 def flip_rates(benchmark: BenchmarkFinding) -> list[Figure]:
     """For each pair that is told, rho_flip in every scope against its ceiling; the orange mark is the mean of
     models that agree on average."""
-    scopes = distinct(benchmark.scopes)
+    scopes = distinct_scopes(benchmark.scopes)
     return [_rates(benchmark.benchmark, scopes, place) for place in told(benchmark)]
 
 
 def _rates(benchmark: str, scopes: Sequence[ScopeFinding], place: int) -> Figure:
     canvas, across = Canvas(), Scale(0, 0.5, 0, WIDTH)
     bottom, words, widest = len(scopes) * ROW, [], 0
-    axis(
+    draw_axis(
         canvas,
         across,
         [(t / 10, number(t / 10, 1)) for t in range(6)],
@@ -171,7 +171,7 @@ def flip_curves(benchmark: BenchmarkFinding, marks: list[float]) -> Figure:
     full envelope; the dotted line is the ceiling, thin verticals are the marks that the spec states."""
     canvas = Canvas()
     across, up = Scale(0, 1, 0, WIDE), Scale(0, 0.6, HIGH, 0)
-    axis(
+    draw_axis(
         canvas,
         across,
         [(t / 4, f"{25 * t}") for t in range(5)],
@@ -246,7 +246,7 @@ def order_counts(
     canvas, across = Canvas(), Scale(0, max(size, 1), 0, BAR_WIDTH)
     bottom = max(len(shown), 1) * BAR_ROW
     ticks = sorted({0, size // 2, size})
-    axis(
+    draw_axis(
         canvas, across, [(t, str(t)) for t in ticks], 0, bottom, "configurations; ◆ established for new items"
     )
     words, widest = [], 10
@@ -282,7 +282,9 @@ def variance_shares(benchmark: str, shares: Sequence[VarianceShares]) -> Figure:
     """eta^2 of the model, of the axes' main effects, of the two-way terms, and the rest (Type II)."""
     canvas, across = Canvas(), Scale(0, 1, 0, BAR_WIDTH)
     bottom = len(shares) * (BAR_ROW + 6)
-    axis(canvas, across, [(t / 4, f"{25 * t}") for t in range(5)], 0, bottom, "share of variance (η²), %")
+    draw_axis(
+        canvas, across, [(t / 4, f"{25 * t}") for t in range(5)], 0, bottom, "share of variance (η²), %"
+    )
     words, widest = [], 10
     for row, share in enumerate(shares):
         decomposition, y, start = share.second, row * (BAR_ROW + 6) + 4, 0.0
@@ -324,7 +326,7 @@ def parse_rates(benchmark: BenchmarkFinding, clean: float) -> Figure:
     rows = benchmark.parse_rates
     canvas, across = Canvas(), Scale(0, 1, 0, BAR_WIDTH)
     bottom = max(len(rows), 1) * BAR_ROW
-    axis(canvas, across, [(t / 4, f"{25 * t}") for t in range(5)], 0, bottom, "readable answers, %")
+    draw_axis(canvas, across, [(t / 4, f"{25 * t}") for t in range(5)], 0, bottom, "readable answers, %")
     canvas.path([(across(clean), 0), (across(clean), bottom)], MUTED, "3 3", 1)
     widest = 10
     for row, parse_rate in enumerate(rows):

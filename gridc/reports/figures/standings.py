@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from gridc.numbers import percent, stated
+from gridc.numbers import as_typed, percent
 from gridc.reports.figures.drawing import (
     CHARACTER,
     GRID,
@@ -26,7 +26,7 @@ LABELLED = 60
 """Models up to which each row of the matrix has its name; of more it has its place, every tenth."""
 
 
-def order_of_models(name: str, row: StandingsRow, scores: Mapping[str, Sequence[float]]) -> Figure:
+def standings_figure(name: str, row: StandingsRow, scores: Mapping[str, Sequence[float]]) -> Figure:
     """A row for each model: its score with the interval, a dot for each of its `scores` where several
     configurations are averaged, and a bar over the places that it can have."""
     shown, dots = row.order, scores if len(row.over) > 1 else {}
@@ -40,7 +40,7 @@ def order_of_models(name: str, row: StandingsRow, scores: Mapping[str, Sequence[
     for step in range(5):
         value = 100 * (low + step * (high - low) / 4)
         canvas.line(across(value), 0, across(value), height, GRID)
-        canvas.text(across(value), -8, stated(value), anchor="middle")
+        canvas.text(across(value), -8, as_typed(value), anchor="middle")
     for place in _ticks(count):
         canvas.line(along(place), 0, along(place), height, GRID)
         canvas.text(along(place), -8, str(place), anchor="middle")

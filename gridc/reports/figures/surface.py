@@ -43,7 +43,7 @@ def flip_surfaces(spec: Spec, findings: Sequence[BenchmarkFinding]) -> dict[str,
     }
 
 
-def signed(points: float) -> str:
+def signed_gap(points: float) -> str:
     """A gap as a cell shows it: a sign, and a decimal where it is no whole number of points."""
     sign, size = "+" if points > 0 else "−", f"{abs(points):.1f}"
     return f"{sign}<0.1" if size == "0.0" else f"{sign}{size.removesuffix('.0')}"
@@ -110,7 +110,7 @@ def _cell(canvas: Canvas, at: tuple[float, float], gap: Fraction | None, witness
     colour = mixed(*(HIGHER if points > 0 else LOWER), strength) if gap else TIE
     canvas.rect(x, y, size, size, colour, INK if witness else "", 2)
     ink = "#ffffff" if strength > 0.62 else ON_PALE
-    canvas.text(x + size / 2, y + size / 2, signed(points) if gap else "=", 9, ink, "middle")
+    canvas.text(x + size / 2, y + size / 2, signed_gap(points) if gap else "=", 9, ink, "middle")
 
 
 def _heads(

@@ -12,7 +12,7 @@ from gridc.reports.figures.drawing import (
     Figure,
     Margins,
     Scale,
-    axis,
+    draw_axis,
     figure,
 )
 from gridc.reports.findings.findings import BenchmarkFinding
@@ -44,7 +44,9 @@ def score_against(summary: StatedStatistic, benchmark: BenchmarkFinding) -> Figu
     canvas, across, up = Canvas(), Scale(0, most, 0, WIDTH), Scale(0, 100, HEIGHT, 0)
     step = _step(most)
     ticks = [step * place for place in range(int(most / step) + 1)]
-    axis(canvas, across, [(tick, f"{tick:g}") for tick in ticks], 0, HEIGHT, f"{summary.id}, {summary.unit}")
+    draw_axis(
+        canvas, across, [(tick, f"{tick:g}") for tick in ticks], 0, HEIGHT, f"{summary.id}, {summary.unit}"
+    )
     for share in (0, 25, 50, 75, 100):
         canvas.line(0, up(share), WIDTH, up(share), GRID)
         canvas.text(-6, up(share), str(share), anchor="end")

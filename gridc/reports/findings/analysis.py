@@ -21,9 +21,9 @@ from pydantic import BaseModel
 
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.setting import KEYS, Setting
-from gridc.reports.findings.paired import change_of
+from gridc.reports.findings.paired import change_row
 from gridc.reports.findings.run_record import Finding, RunRecord
-from gridc.reports.findings.scores import CellScore, Outcomes, by_benchmark
+from gridc.reports.findings.scores import CellScore, Outcomes, cells_by_benchmark
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import AgreementRow, ChangeRow, LevelGapRow, MaximumRow
 from gridc.schema.inference import Bootstrap
@@ -42,10 +42,10 @@ from gridc.statistics.envelope import (
     draws,
     flip_rate,
     goodness,
-    interval,
     max_cfr_interval,
     max_statistic,
-    order_of,
+    model_order,
+    percentiles_of,
     sdi_interval,
     sdi_values,
     tau_interval,
@@ -100,7 +100,7 @@ def robustness(
     """Each configuration that every model has been measured in, on all items and on each subset."""
 
     def order(row: Mapping[str, Fraction]) -> Order:
-        return order_of({model: direction.good(score) for model, score in row.items()})
+        return model_order({model: direction.good(score) for model, score in row.items()})
 
     results = []
     for name in configurations:
@@ -377,7 +377,7 @@ def _variance(spec: Spec, shared: Sequence[CellScore]) -> Iterator[VarianceShare
         resampled = None
         if not clean:
             points = second.model, second.implementation, second.rho
-            resampled = ResampledShares(*map(interval, points, _resampled(spec, cells, 0)))
+            resampled = ResampledShares(*map(percentiles_of, points, _resampled(spec, cells, 0)))
         yield VarianceShares(measurand, clean, second, third, resampled)
 
 
@@ -431,7 +431,7 @@ def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[LevelGapRow]:
                     if own:
                         gaps.append(
                             LevelGapRow(
-                                axis=axis.id, before=before, after=after, model=model, change=change_of(own)
+                                axis=axis.id, before=before, after=after, model=model, change=change_row(own)
                             )
                         )
     return gaps
@@ -448,7 +448,7 @@ def _model_comparisons(spec: Spec, shared: Sequence[CellScore]) -> list[ModelCom
                     a,
                     b,
                     digest([score.rows for score in shared if score.cell.model in (a, b)]),
-                    change_of([delta.delta for delta in deltas]),
+                    change_row([delta.delta for delta in deltas]),
                     disperse([delta.after for delta in deltas]),
                     disperse([delta.before for delta in deltas]),
                 )
@@ -543,7 +543,7 @@ def _robustness(spec: Spec, shared: Sequence[CellScore], outcomes: Outcomes) -> 
 
 def _maxima(record: RunRecord) -> tuple[MaximumRow, ...]:
     spec = record.plan.study.spec
-    return maxima(spec, [*by_benchmark(spec, record.scores).values()])
+    return maxima(spec, [*cells_by_benchmark(spec, record.scores).values()])
 
 
 MAXIMA: Finding[tuple[MaximumRow, ...]] = Finding("maxima", _maxima, ())
@@ -551,7 +551,7 @@ MAXIMA: Finding[tuple[MaximumRow, ...]] = Finding("maxima", _maxima, ())
 
 def _largest_rho(record: RunRecord) -> MaximumRow | None:
     spec = record.plan.study.spec
-    return largest_rho(spec, [*by_benchmark(spec, record.scores).values()])
+    return largest_rho(spec, [*cells_by_benchmark(spec, record.scores).values()])
 
 
 LARGEST_RHO: Finding[MaximumRow | None] = Finding("largest_rho", _largest_rho, None)

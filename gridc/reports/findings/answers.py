@@ -22,7 +22,7 @@ from gridc.schema.canonical import digest
 from gridc.schema.inference import MODELS, AnyHypothesis
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.paired_runs import divergence, mean_move
-from gridc.statistics.unbounded_means import difference, mean
+from gridc.statistics.unbounded_means import mean, mean_difference
 from gridc.statistics.unit_intervals import UnitEstimate, share, unit_totals
 
 
@@ -78,11 +78,11 @@ def _pairs(cells: Sequence[Cell], compared: Pair) -> Iterator[tuple[Cell, Cell]]
     references = {rest(cell): cell for cell in cells if level(cell) == compared.reference}
     for cell in cells:
         against = references.get(rest(cell)) if level(cell) == compared.level else None
-        if against is not None and comparable(against.setting, cell.setting):
+        if against is not None and same_choices(against.setting, cell.setting):
             yield against, cell
 
 
-def comparable(one: Setting, other: Setting) -> bool:
+def same_choices(one: Setting, other: Setting) -> bool:
     """Whether a choice of one is the same answer as that choice of the other, of items asked once."""
     methods = METHODS[one.method], METHODS[other.method]
     options = all(method.ranks or method.reads_option for method in methods)
@@ -236,7 +236,7 @@ def _findings(
                 if item in weighed[b]
             }
             if both:
-                gaps.append(BitsGap(a, b, len(both), difference(*_columns(units, both))))
+                gaps.append(BitsGap(a, b, len(both), mean_difference(*_columns(units, both))))
         rows = digest([[model, sorted(texts.items())] for model, texts in weighed.items()])
         if models:
             yield TextLikelihood(benchmark, configuration, models, tuple(gaps), rows)

@@ -171,7 +171,7 @@ class PairEvidence:
         """Of differences (configurations, units) of replicate 0, and of all in units of 1 / `span`, where it
         takes these."""
         if self.outcomes.discordant_or_not:
-            tests = exact_tests.mcnemar(designated)
+            tests = exact_tests.mcnemar_tests(designated)
             if self.outcomes.designated is not None:
                 ahead = differences().sum(axis=1)
                 plus, minus = np.where(ahead > 0, tests.plus, 1.0), np.where(ahead < 0, tests.minus, 1.0)
@@ -524,7 +524,7 @@ def claim_evidence(
         }
         if not sought:
             continue
-        signs = sign_flips.flips(benchmark_outcomes.unit_count, number, seed + place)
+        signs = sign_flips.random_signs(benchmark_outcomes.unit_count, number, seed + place)
         for flipped in _in_blocks(own, signs, sought.values()):
             for region, contrasts in sought.items():
                 hints = (

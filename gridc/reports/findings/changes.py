@@ -24,13 +24,13 @@ import numpy as np
 from gridc.compiler.grid.cells import anchored
 from gridc.compiler.inputs.items import Items
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.scores import CellScore, resampling_of, units_of
+from gridc.reports.findings.scores import CellScore, resampling_of, unit_number_of_items
 from gridc.schema.canonical import digest
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.scorecard import SensitivityRow
 from gridc.schema.spec import Axis, Spec
 from gridc.statistics.arrays import Flags, Floats, Whole
-from gridc.statistics.case_totals import paired
+from gridc.statistics.case_totals import paired_totals
 from gridc.statistics.envelope import Direction
 from gridc.statistics.reproducibility import decimals
 from gridc.statistics.risk import Interval, Rounding, number_needed
@@ -160,7 +160,7 @@ class SharedCells:
         scale = lcm(first.score.scale, second.score.scale)
         points, counts = np.stack([first.readable, second.readable], axis=-1)
         points *= [scale // first.score.scale, scale // second.score.scale]
-        kept, earned = paired(counts, points / scale)
+        kept, earned = paired_totals(counts, points / scale)
         if not kept.any():
             return None
         before, after = (_exact(points[:, side], counts[:, side], kept[:, side], scale) for side in range(2))
@@ -193,7 +193,7 @@ def _exact(points: Whole, counts: Whole, kept: Whole, scale: int) -> Fraction:
     return total / int(kept.sum())
 
 
-def compare(
+def shared_cells(
     spec: Spec,
     items: Items,
     cells: Sequence[CellScore],
@@ -208,7 +208,8 @@ def compare(
     shared = [cell for cell in cells if cell.cell.shared]
     names = tuple(sorted({name for cell_score in shared for name in stored[cell_score.cell.key].items}))
     units, questions = (
-        units_of(names, {item.id: item.at(level) for item in items.sampled}) for level in (unit, "question")
+        unit_number_of_items(names, {item.id: item.at(level) for item in items.sampled})
+        for level in (unit, "question")
     )
     sums = {
         (score.cell.model, score.cell.configuration): _Sums(

@@ -25,15 +25,21 @@ from typing import Any
 import numpy as np
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
-from gridc.reports.findings.curve_rows import level_of
+from gridc.reports.findings.curve_rows import dimension_level
 from gridc.reports.findings.observations import Observations, Samples
 from gridc.reports.findings.run_record import Finding, RunRecord
-from gridc.reports.findings.scores import CellScore, by_benchmark, resampling_of, sum_units, units_of
+from gridc.reports.findings.scores import (
+    CellScore,
+    cells_by_benchmark,
+    resampling_of,
+    sum_units,
+    unit_number_of_items,
+)
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Spec
 from gridc.statistics.arrays import Whole
 from gridc.statistics.envelope import RESAMPLES, Direction
-from gridc.statistics.rank_tests import Concordance, RangeByChance, concordance, exchanged_range
+from gridc.statistics.rank_tests import Concordance, RangeByChance, exchanged_range, kendalls_w
 from gridc.statistics.reproducibility import DECIMALS
 from gridc.statistics.unit_intervals import Ends, share_limits
 from gridc.statistics.variance import (
@@ -183,13 +189,13 @@ def _table(seen: Observations, models: Sequence[str], first: str, second: str) -
     """Mean score of the cells of each model and pair of levels, (models, first, second); or what is wrong."""
     sides: list[list[str]] = [list(models)]
     for name in (first, second):
-        sides.append(list(dict.fromkeys(level_of(cell, name) for cell in seen.cells)))
+        sides.append(list(dict.fromkeys(dimension_level(cell, name) for cell in seen.cells)))
     short = [name for name, side in zip(("model", first, second), sides, strict=True) if len(side) < 2]
     if short:
         return f"{short[0]} has fewer than two levels"
     sums, counts = (np.zeros([len(side) for side in sides]) for _ in range(2))
     for cell, mean in zip(seen.cells, _means(seen)[0], strict=True):
-        levels = (cell.model, level_of(cell, first), level_of(cell, second))
+        levels = (cell.model, dimension_level(cell, first), dimension_level(cell, second))
         at = tuple(side.index(level) for side, level in zip(sides, levels, strict=True))
         sums[at] += mean
         counts[at] += 1
@@ -336,7 +342,7 @@ def _finding(
         tuple(
             _model(record, benchmark, model, own, levelled[model], direction) for model, own in scores.items()
         ),
-        concordance(_in_common_units(ranked).T) if len(scores) > 1 else None,
+        kendalls_w(_in_common_units(ranked).T) if len(scores) > 1 else None,
         digest([cell.rows for cell in cells]),
     )
 
@@ -354,9 +360,9 @@ def _model(
     worst = min(scores, key=lambda level: direction.good(level.score))
     goodness = _mean([direction.good(level.score) for level in scores])
     names, points, most = _points(record, list(cells.values()))
-    sums = sum_units(points.T, units_of(names, items.units)).T
+    sums = sum_units(points.T, unit_number_of_items(names, items.units)).T
     unit = resampling_of(spec, items).unit
-    drawn = units_of(names, {item.id: item.at(unit) for item in items.sampled})
+    drawn = unit_number_of_items(names, {item.id: item.at(unit) for item in items.sampled})
     earned = np.bincount(drawn, points.sum(axis=1) / (most * len(scores)))
     return ModelOverLevels(
         model,
@@ -367,7 +373,7 @@ def _model(
         best,
         1 - (direction.good(best.score) - goodness),
         exchanged_range(sums, most * len(names), DRAWS, spec.sampling.seed),
-        concordance(sums),
+        kendalls_w(sums),
     )
 
 
@@ -437,7 +443,9 @@ class Attribution:
     axes: Mapping[str, float]
 
 
-def explain(benchmark: str, models: Sequence[str], cells: Sequence[CellScore]) -> Iterator[Attribution]:
+def attributions_of(
+    benchmark: str, models: Sequence[str], cells: Sequence[CellScore]
+) -> Iterator[Attribution]:
     """What moves the scores of a benchmark's shared cells, and the verdict on every pair of models, as far as
     they are measured. What is the same everywhere has nothing to explain. Raises `UnavailableError` (GC604)
     where lightgbm is not installed."""
@@ -460,7 +468,9 @@ def explain(benchmark: str, models: Sequence[str], cells: Sequence[CellScore]) -
             and other.score is not None
         ]
         if len({higher for _, higher in both}) > 1:
-            yield of_order(benchmark, a, b, [place for place, _ in both], [higher for _, higher in both])
+            yield order_attribution(
+                benchmark, a, b, [place for place, _ in both], [higher for _, higher in both]
+            )
 
 
 def of_scores(benchmark: str, places: Sequence[Mapping[str, str]], scores: Sequence[Fraction]) -> Attribution:
@@ -473,7 +483,7 @@ def of_scores(benchmark: str, places: Sequence[Mapping[str, str]], scores: Seque
     return Attribution(benchmark, "score", "score", len(target), fit, _mean_shap(booster, codes, axes))
 
 
-def of_order(
+def order_attribution(
     benchmark: str, a: str, b: str, places: Sequence[Mapping[str, str]], higher: Sequence[bool]
 ) -> Attribution:
     """What moves the verdict "a scores higher than b", over configurations, in log-odds; it differs."""
@@ -519,12 +529,12 @@ def _lightgbm() -> Any:
 def attributions(spec: Spec, cells: Mapping[str, Sequence[CellScore]]) -> tuple[Attribution, ...]:
     """What moves scores and order on every benchmark, whose cells are given by its name."""
     models = [model.id for model in spec.model]
-    return tuple(row for name, scores in cells.items() for row in explain(name, models, scores))
+    return tuple(row for name, scores in cells.items() for row in attributions_of(name, models, scores))
 
 
 def _attribution(record: RunRecord) -> tuple[Attribution, ...]:
     spec = record.plan.study.spec
-    return attributions(spec, by_benchmark(spec, record.scores))
+    return attributions(spec, cells_by_benchmark(spec, record.scores))
 
 
 ATTRIBUTION: Finding[tuple[Attribution, ...]] = Finding(

@@ -8,7 +8,7 @@ from typing import Any
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.instrument.judging import Judgment
 from gridc.compiler.instrument.thoughts import RESPONSE_ENDS
-from gridc.compiler.lowering.counting import differ
+from gridc.compiler.lowering.counting import differing_axes
 from gridc.compiler.lowering.judging import Bench, benches
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding, RunRecord
@@ -183,7 +183,7 @@ def shared_draws(plan: Plan, calls_of_cells: Iterable[tuple[Sequence[str], int]]
         among = set(keys)
         cells = [cell for key, cell in drawing.items() if key in among]
         for other in cells[1:]:
-            shared[differ(cells[0], other)] += calls
+            shared[differing_axes(cells[0], other)] += calls
     return dict(shared.most_common())
 
 
@@ -257,7 +257,7 @@ def cut_words(benchmark: str, endings: Sequence[EndingsRow]) -> str:
     return f"On {benchmark}, {share} cut off at a token limit ({of}){way_out}"
 
 
-def cut_off(endings: Mapping[str, Sequence[EndingsRow]]) -> tuple[str, ...]:
+def cut_off_words(endings: Mapping[str, Sequence[EndingsRow]]) -> tuple[str, ...]:
     """`cut_words` of the benchmarks of which answers were cut off."""
     return tuple(cut_words(benchmark, rows) for benchmark, rows in endings.items() if cut_share(rows))
 

@@ -33,10 +33,10 @@ from gridc.runtime.blinding import (
     Sheet,
     SheetDesign,
     auditable,
+    blinded_name,
     drawn_rows,
     is_given,
     labels_of,
-    name_of,
     places_of,
 )
 from gridc.runtime.store.reader import Labels
@@ -285,7 +285,7 @@ def _by_people(
     for answer in stored:
         row = answer.item.id, answer.replicate
         known = labels_of(plan.study.spec, cell, answer.item)
-        uuid = name_of(sheet.blind.nonce, plan.study_digest, sheet.about, (cell.key, *row))
+        uuid = blinded_name(sheet.blind.nonce, plan.study_digest, sheet.about, (cell.key, *row))
         said = labels.get(uuid, {}).values()
         if said:
             yield row, [known.index(label) if label in known else None for label in said]
@@ -298,7 +298,7 @@ def _drawn(plan: Plan, store: Store, cell: Cell, sheet: Sheet, labels: Labels) -
     if not sheet.design.given:
         return drawn_rows(plan, store, about, nonce, sheet.design, cell)
     places = places_of(plan, store, cell)
-    if not all(name_of(nonce, stamp, about, place) in labels for place in places):
+    if not all(blinded_name(nonce, stamp, about, place) in labels for place in places):
         return set()
     return {row[:2] for row in store.answers(stamp, cell.key)}
 

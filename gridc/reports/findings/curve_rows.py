@@ -20,7 +20,7 @@ from gridc.statistics.case_totals import (
     collapse,
     factor,
     no_rows,
-    paired,
+    paired_totals,
     treatment,
 )
 from gridc.statistics.curve import ArmPairs, Entries
@@ -99,7 +99,7 @@ class CurveRows:
     @cached_property
     def _places(self) -> list[dict[str, str]]:
         spec = self.plan.study.spec
-        return [grid.place(spec, cell.levels, cell.benchmark, cell.model) for cell in self.cells]
+        return [grid.place_values(spec, cell.levels, cell.benchmark, cell.model) for cell in self.cells]
 
     @cached_property
     def _kept(self) -> dict[tuple[Selector, ...], Flags]:
@@ -114,7 +114,7 @@ class CurveRows:
 
     def has_both(self, where: tuple[Selector, ...], dimension: str, arms: tuple[str, str]) -> bool:
         """Whether cells of both arms are kept."""
-        return {level_of(cell, dimension) for cell in self._some(self.kept(where))} == set(arms)
+        return {dimension_level(cell, dimension) for cell in self._some(self.kept(where))} == set(arms)
 
     def occupied(self, slice_: RowSelection) -> Flags:
         """The cells in which a slice has a row, (P,)."""
@@ -125,7 +125,9 @@ class CurveRows:
         """The fixed effects beside the comparison: model, benchmark and other axes, where they vary."""
         axes = self.cells[0].levels
         every = [name for name in ("model", "benchmark", *axes) if name != dimension and name not in without]
-        return tuple(name for name in every if len({level_of(cell, name) for cell in self._some(kept)}) > 1)
+        return tuple(
+            name for name in every if len({dimension_level(cell, name) for cell in self._some(kept)}) > 1
+        )
 
     def informative(
         self, slice_: RowSelection, kept: Flags, dimension: str, without: Set[str]
@@ -150,7 +152,7 @@ class CurveRows:
     ) -> Iterator[tuple[str, str, Flags]]:
         """Levels of terms of whose rows all are worth 1 or all 0, with their cells."""
         for name in terms:
-            levels = np.array([level_of(cell, name) for cell in self.cells])
+            levels = np.array([dimension_level(cell, name) for cell in self.cells])
             for level in dict.fromkeys(levels[kept].tolist()):
                 cells = kept & (levels == level)
                 if totals.sums[cells].sum() in (0, totals.rows[cells].sum()):
@@ -159,9 +161,9 @@ class CurveRows:
     def design(self, kept: Flags, dimension: str, arms: tuple[str, str], without: Set[str]) -> DesignMatrix:
         """Main effects of the comparison, the reference first, and of all terms, on the cells kept."""
         cells = self._some(kept)
-        factors = [factor(dimension, arms, [level_of(cell, dimension) for cell in cells])]
+        factors = [factor(dimension, arms, [dimension_level(cell, dimension) for cell in cells])]
         for name in self.terms(kept, dimension, without):
-            levels = [level_of(cell, name) for cell in cells]
+            levels = [dimension_level(cell, name) for cell in cells]
             factors.append(factor(name, list(dict.fromkeys(levels)), levels))
         return treatment(factors)
 
@@ -175,13 +177,13 @@ class CurveRows:
         return [cell for cell, held in zip(self.cells, kept.tolist(), strict=True) if held]
 
 
-def level_of(cell: Cell, dimension: str) -> str:
+def dimension_level(cell: Cell, dimension: str) -> str:
     if dimension in ("model", "benchmark"):
         return str(getattr(cell, dimension))
     return cell.levels[dimension]
 
 
-def rows_of(
+def curve_rows_of(
     samples: Samples,
     cells: Sequence[Cell],
     dimension: str,
@@ -212,7 +214,7 @@ def rows_of(
         patterns[block, each.arm] = each.pattern
         for way in (0, 2):
             asked = table[:, :, way].astype(np.int64)
-            table[:, :, way], table[:, :, way + 1] = paired(asked, table[:, :, way + 1])
+            table[:, :, way], table[:, :, way + 1] = paired_totals(asked, table[:, :, way + 1])
         tables[source] = table
     both = np.any([table[:, 0, 0] > 0 for table in tables.values()], axis=0)
     items = blocks[both] % width
@@ -255,7 +257,7 @@ class _Places:
 
     def __init__(self, plan: Plan, cells: Sequence[Cell], dimension: str, arms: tuple[str, str]) -> None:
         self._spec, self._cells, self._dimension = plan.study.spec, cells, dimension
-        self._arm = np.array([arms.index(level_of(cell, dimension)) for cell in cells], dtype=np.int64)
+        self._arm = np.array([arms.index(dimension_level(cell, dimension)) for cell in cells], dtype=np.int64)
         self._bases: dict[tuple[object, ...], int] = {}
 
     def of(self, row_selection: RowSelection) -> tuple[list[int], Whole, Whole, Whole]:
@@ -279,7 +281,9 @@ class _Places:
         return bool((asked[:, 0] == asked[:, 1]).all())
 
     def _inside(self, row_selection: RowSelection) -> list[int]:
-        places = (grid.place(self._spec, cell.levels, cell.benchmark, cell.model) for cell in self._cells)
+        places = (
+            grid.place_values(self._spec, cell.levels, cell.benchmark, cell.model) for cell in self._cells
+        )
         return [
             number
             for number, place in enumerate(places)

@@ -20,13 +20,13 @@ from gridc.compiler.grid.specifications import (
     ForkLevels,
     RunnableSpecifications,
     UnboundLevel,
-    comparisons,
+    curve_hypotheses,
     meaning,
     runnable,
     unbound,
 )
 from gridc.compiler.hypotheses import kind_of
-from gridc.reports.findings.curve_rows import CurveRows, RowSelection, level_of, rows_of
+from gridc.reports.findings.curve_rows import CurveRows, RowSelection, curve_rows_of, dimension_level
 from gridc.reports.findings.hypotheses.regression import GradedOutcome, NoLibrary, of_single_samples
 from gridc.reports.findings.observations import NotMeanError, Reading, ResponseReading, Samples
 from gridc.reports.findings.run_record import Finding
@@ -45,7 +45,7 @@ from gridc.statistics.curve import (
     permutation_p,
     refits,
     shuffles,
-    summarise,
+    summarise_curve,
 )
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.reproducibility import decimals, every_digits
@@ -184,7 +184,7 @@ def curve_findings(samples: Samples) -> tuple[CurveFinding, ...]:
     return tuple(
         _curve(samples, curve, contrast)
         for curve in spec.curve
-        for hypothesis in comparisons(spec, curve)
+        for hypothesis in curve_hypotheses(spec, curve)
         for contrast in contrasts(hypothesis)
     )
 
@@ -207,7 +207,8 @@ def _curve(samples: Samples, curve: Curve, contrast: CurveContrast) -> CurveFind
     cells = [
         cell
         for cell in samples.about(contrast.where)
-        if cell.key in inside and level_of(cell, contrast.dimension) in (contrast.level, contrast.reference)
+        if cell.key in inside
+        and dimension_level(cell, contrast.dimension) in (contrast.level, contrast.reference)
     ]
     alpha = _alpha(spec, contrast)
     levels = {name: tuple(dict.fromkeys(each[name] for each in ran.drawn)) for name in curve.forks}
@@ -218,7 +219,7 @@ def _curve(samples: Samples, curve: Curve, contrast: CurveContrast) -> CurveFind
     )  # fmt: skip
     arms = (contrast.reference, contrast.level)
     try:
-        rows = rows_of(samples, cells, contrast.dimension, arms, _slices(made))
+        rows = curve_rows_of(samples, cells, contrast.dimension, arms, _slices(made))
     except NotMeanError as error:
         return _with_specifications(found, [_unanswered(each, ("not_a_mean", str(error))) for each in made])
     about = [each for each in made if rows.has_both(each.where, contrast.dimension, arms)]
@@ -421,7 +422,7 @@ def _summary(answers: Sequence[SpecificationFinding], alpha: float) -> CurveSumm
     fitted = [answer.fitted for answer in answers if answer.fitted is not None]
     if not fitted:
         return None
-    return summarise(
+    return summarise_curve(
         np.array([combination.estimate for combination in fitted]),
         np.array([combination.p for combination in fitted]),
         alpha,

@@ -14,8 +14,8 @@ from gridc.reports.findings.findings import BENCHMARKS, BenchmarkFinding
 from gridc.reports.findings.read_answers import (
     Options,
     ReadAnswers,
-    asked,
-    differing,
+    asked_item_of,
+    items_that_differ,
     read_answers,
     read_as,
 )
@@ -84,7 +84,7 @@ def _example(record: RunRecord, benchmark: BenchmarkFinding) -> AnswerExample | 
         both = [name for name in read[a] if name in read[b]]
         counts = COUNTED[what][0] if what != SCORE else None
         items = [name for name in both if counts is None or counts(held[name])]
-        apart = differing(read[a], read[b], items)
+        apart = items_that_differ(read[a], read[b], items)
         if apart:
             return _shown(record, anchors, read, (a, b), apart[0], len(apart), len(items))
         first = first or ((a, b), items)
@@ -109,7 +109,7 @@ def _shown(
 ) -> AnswerExample:
     cell = anchors[pair[0]]
     held = next(each for each in record.plan.items(cell) if each.id == item)
-    shown = asked(record.store, record.plan, cell, held)
+    shown = asked_item_of(record.store, record.plan, cell, held)
     models = dict.fromkeys(pair)
     return AnswerExample(
         cell.benchmark,

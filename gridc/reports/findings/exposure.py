@@ -30,9 +30,9 @@ from gridc.reports.findings.scaffolds import (
     WORKS,
     Counterpart,
     ReadSample,
-    item_scores,
-    place_of,
-    procedure_of,
+    cell_procedure,
+    mean_item_scores,
+    scaffold_counterpart,
 )
 from gridc.schema.canonical import digest
 from gridc.statistics.arrays import Flags, Floats, Whole
@@ -166,21 +166,21 @@ def divided(record: RunRecord) -> dict[tuple[str, str], list[DividedItem]]:
     spec, samples = record.plan.study.spec, record[READ]
     if not samples:
         return {}
-    scores = item_scores(record)
+    scores = mean_item_scores(record)
     plain = {
-        (place_of(spec, sample.cell), sample.item.id): scores[sample.cell.key, sample.item.id]
+        (scaffold_counterpart(spec, sample.cell), sample.item.id): scores[sample.cell.key, sample.item.id]
         for sample in samples
         if sample.cell.setting.scaffolding is None
     }
     by_item: dict[tuple[str, str], list[ReadSample]] = {}
     for sample in samples:
-        procedure = procedure_of(sample.cell)
+        procedure = cell_procedure(sample.cell)
         if procedure is not None and procedure.divides and sample.parts:
             by_item.setdefault((sample.cell.key, sample.item.id), []).append(sample)
     rows: dict[tuple[str, str], list[DividedItem]] = {}
     for own in by_item.values():
         first = own[0]
-        place = place_of(spec, first.cell)
+        place = scaffold_counterpart(spec, first.cell)
         key = first.cell.key, first.item.id
         row = _divided(place, own, scores[key], plain.get((place, first.item.id), np.nan))
         rows.setdefault((first.cell.benchmark, first.scaffold), []).append(row)
@@ -420,7 +420,7 @@ def item_doses(record: RunRecord) -> list[ItemDose]:
     spec, samples = record.plan.study.spec, record[READ]
     if not samples:
         return []
-    scores = item_scores(record)
+    scores = mean_item_scores(record)
     by_item: dict[tuple[str, str], list[ReadSample]] = {}
     for sample in samples:
         by_item.setdefault((sample.cell.key, sample.item.id), []).append(sample)
@@ -430,7 +430,7 @@ def item_doses(record: RunRecord) -> list[ItemDose]:
         plain = first.cell.setting.scaffolding is None
         dose = float(np.mean([dose for dose in doses if dose is not None])) if None not in doses else np.nan
         name = PLAIN if plain else first.scaffold
-        place = place_of(spec, first.cell)
+        place = scaffold_counterpart(spec, first.cell)
         rows.append(ItemDose(place, name, first.item.id, first.unit, plain, dose, scores[key]))
     return rows
 

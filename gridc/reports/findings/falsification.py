@@ -30,14 +30,14 @@ from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measure
 from gridc.reports.findings.labels import AUDITS, AuditFinding
 from gridc.reports.findings.rates import CountedRate, RateFinding, counted_rates
 from gridc.reports.findings.run_record import Finding, RunRecord
-from gridc.reports.findings.scores import CellScore, gather, units_of
+from gridc.reports.findings.scores import CellScore, gather_outcomes, unit_number_of_items
 from gridc.reports.findings.summaries import ERROR, SUMMARIES, StatedStatistic, SummaryValue
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import FalsificationResult, FalsificationRow, KeptRow
 from gridc.schema.inference import AUDITED, Criterion, CriterionRule, Falsification, rate_kind
 from gridc.schema.spec import Spec
-from gridc.statistics.envelope import count, disperse, flip_rate
+from gridc.statistics.envelope import count_orders, disperse, flip_rate
 from gridc.statistics.reproducibility import Verdict
 from gridc.statistics.unit_intervals import Ends, share_limits, unit_totals
 
@@ -103,7 +103,7 @@ def falsify(
 
 
 def _inside(spec: Spec, criterion: Criterion, score: CellScore) -> bool:
-    place = grid.place(spec, score.cell.levels, score.cell.benchmark, score.cell.model)
+    place = grid.place_values(spec, score.cell.levels, score.cell.benchmark, score.cell.model)
     where = [criterion.where, *(part.where for part in spec.slice if part.id == criterion.slice)]
     return all(selector.matches(place) for selector in where) and spec.analysis.primary.matches(place)
 
@@ -173,7 +173,7 @@ def _decide(
         inside = [_readable(score) for score in inside] if criterion.level == "pp" else inside
     cells = [score.cell for score in inside]
     outcomes = {
-        benchmark.id: gather(
+        benchmark.id: gather_outcomes(
             [cell for cell in cells if cell.benchmark == benchmark.id],
             measured.samples.stored,
             plan.study.items[benchmark.id],
@@ -223,7 +223,7 @@ def _rho(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, st
         own[score.cell.configuration] = score.score
     for benchmark, models in rows.items():
         for a, b in combinations(models, 2):
-            yield count(a, b, models[a], models[b]).rho_flip, f"{a} and {b} on {benchmark}"
+            yield count_orders(a, b, models[a], models[b]).rho_flip, f"{a} and {b} on {benchmark}"
 
 
 def _sdi(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
@@ -282,7 +282,9 @@ def _scores(measured: MeasuredStudy, name: str, inside: Sequence[CellScore]) -> 
 
 def _limits_of_cell(measured: MeasuredStudy, name: str, score: CellScore, error: float) -> Ends | None:
     outcomes = measured.samples.stored[score.cell.key]
-    units = units_of(outcomes.items, measured.samples.plan.study.items[score.cell.benchmark].units)
+    units = unit_number_of_items(
+        outcomes.items, measured.samples.plan.study.items[score.cell.benchmark].units
+    )
     points = outcomes.correct / score.scale if name == "score" else outcomes.parsed
     totals = unit_totals(units, np.column_stack([outcomes.trials, points]))
     return share_limits(totals[:, 0], totals[:, 1], 1 - 2 * error)

@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any, TypeVar, cast
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.frontend.unsupported import uncomputed
+from gridc.compiler.frontend.unsupported import uncomputed_rows
 from gridc.compiler.grid.cells import ONLY, anchored
 from gridc.compiler.instrument.propagation import StepShares
-from gridc.compiler.lock.anchor import Anchor, anchors, strongest
+from gridc.compiler.lock.anchor import Anchor, anchors, strongest_anchor
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.asked import DifferingLevels
@@ -28,12 +28,12 @@ from gridc.reports.findings.certification import (
     claim_evidence,
     exact_claims,
 )
-from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, compare, reread
+from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, reread, shared_cells
 from gridc.reports.findings.conduct import CONDUCT, EARLIER, count_endings, thoughts_of
 from gridc.reports.findings.corrected import CORRECTED, BenchmarkAudit, with_labels
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy
-from gridc.reports.findings.noise import Floors, ModelNoise, of_pair
+from gridc.reports.findings.noise import Floors, ModelNoise, pair_noise
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.rates import RateFinding, find_rates
 from gridc.reports.findings.run_record import Finding, RunRecord, reported
@@ -42,12 +42,12 @@ from gridc.reports.findings.scores import (
     CellScore,
     Outcomes,
     UnitIntervals,
-    by_benchmark,
-    gather,
+    cells_by_benchmark,
+    gather_outcomes,
     unit_intervals,
 )
 from gridc.reports.findings.standings import standings
-from gridc.reports.findings.unread import differ
+from gridc.reports.findings.unread import readings_disagree
 from gridc.runtime.store.events import InterimLook, before_reports, steps_back
 from gridc.runtime.store.reader import Progress
 from gridc.runtime.store.store import Store
@@ -77,7 +77,7 @@ from gridc.statistics.envelope import (
     Orderings,
     PairCounts,
     ScoreByModel,
-    count,
+    count_orders,
     disperse,
     flip_rate,
 )
@@ -117,7 +117,7 @@ class PairFinding:
     @property
     def parted(self) -> bool:
         """Whether the two ways of counting disagree on the majority, on D1 or on D2."""
-        return differ(self.counts, self.readable)
+        return readings_disagree(self.counts, self.readable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class Findings:
     @property
     def uncomputed(self) -> tuple[UncomputedRow, ...]:
         """What the study states and this version does not compute."""
-        return uncomputed(self.plan.study.spec)
+        return uncomputed_rows(self.plan.study.spec)
 
     @property
     def alpha(self) -> float:
@@ -311,7 +311,7 @@ class Findings:
     @property
     def anchor(self) -> Anchor:
         """The strongest tie of the lock."""
-        return strongest(self.anchors)
+        return strongest_anchor(self.anchors)
 
     @property
     def complete(self) -> bool:
@@ -342,10 +342,10 @@ def weighed_findings(
     their claims share families. `complete` says whether the run is; of an interim look nothing is
     certified. `audits` are what people's labels correct."""
     plan, spec = samples.plan, samples.plan.study.spec
-    cells = by_benchmark(spec, scores)
+    cells = cells_by_benchmark(spec, scores)
     scopes = {name: _scopes(plan, cell_scores) for name, cell_scores in cells.items()}
     outcomes = {
-        name: gather([score.cell for score in cell_scores], samples.stored, plan.study.items[name])
+        name: gather_outcomes([score.cell for score in cell_scores], samples.stored, plan.study.items[name])
         for name, cell_scores in cells.items()
     }
     as_read = exact_claims(outcomes, spec.analysis.alpha or ALPHA) if audits and complete else {}
@@ -413,7 +413,7 @@ def _benchmark(
     items, asked = plan.study.items[name], plan.asked(name)
     stated = next(benchmark for benchmark in spec.benchmark if benchmark.id == name)
     direction = Direction.of(stated.direction)
-    compared = compare(spec, items, cells, samples.stored, direction)
+    compared = shared_cells(spec, items, cells, samples.stored, direction)
     return BenchmarkFinding(
         benchmark=name,
         items=len(asked.items),
@@ -512,15 +512,15 @@ def _scope(
     }
     pairs = []
     for a, b in combinations(by_model, 2):
-        counts = count(a, b, scores[a], scores[b])
+        counts = count_orders(a, b, scores[a], scores[b])
         evidence = weighed.pairs[benchmark, scope.configurations, a, b]
         pairs.append(
             PairFinding(
                 counts,
-                count(a, b, readable[a], readable[b]),
+                count_orders(a, b, readable[a], readable[b]),
                 evidence,
                 _noise(inside[a], inside[b], floors),
-                unread.of_pair(inside[a], inside[b], counts, evidence),
+                unread.pair_unread(inside[a], inside[b], counts, evidence),
                 digest([score.rows for score in (*inside[a], *inside[b])]),
             )
         )
@@ -536,7 +536,7 @@ def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> No
     def floor(score: CellScore) -> Floor | None:
         return floors.get((score.cell.model, score.cell.setting.precision))
 
-    return of_pair(
+    return pair_noise(
         {
             one.cell.configuration: (one.score - other.score, floor(one), floor(other))
             for one, other in zip(a, b, strict=True)
@@ -649,7 +649,7 @@ HYPOTHESES: Finding[tuple[HypothesisFinding, ...]] = Finding(
 )
 
 
-def find(
+def all_findings(
     compiled: Compiled,
     lock: Lock,
     store: Store,

@@ -47,7 +47,7 @@ def readings_of(store: Store, stamp: str, cell: Cell, number: str | None) -> Ite
         yield item, None if chosen is None else dict(votes)[chosen], 1
 
 
-def groups_of(setting: Setting, items: Mapping[str, Item]) -> dict[str, str]:
+def item_groups(setting: Setting, items: Mapping[str, Item]) -> dict[str, str]:
     """The group of each item that earns together with others; none without `all_of`."""
     level = setting.all_of
     return {} if level is None else {name: item.at(level) for name, item in items.items()}

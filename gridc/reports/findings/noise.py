@@ -12,7 +12,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.store.events import DrawSpread, NoiseMeasured
 from gridc.schema.certificate import Floor, NoiseRow
 from gridc.schema.hypotheses import Standing
-from gridc.statistics.verdicts import limits
+from gridc.statistics.verdicts import share_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def floor_of(
 ) -> Floor:
     """A floor with its limit (Clopper-Pearson). Outcomes that read the same call change together, so calls
     are counted, and each change as one of its own."""
-    _, most = limits(0.05, min(changed, calls), calls)
+    _, most = share_bounds(0.05, min(changed, calls), calls)
     return Floor(
         outcomes=outcomes,
         changed=changed,
@@ -67,7 +67,7 @@ def floor_of(
     )
 
 
-def within_noise(difference: Fraction, a: Floor, b: Floor) -> bool:
+def order_within_noise(difference: Fraction, a: Floor, b: Floor) -> bool:
     """Whether batch shape alone could turn the order of two scores round: every outcome that changes
     moves a score by its share of the items at most, so the shares of both models add up. A tie is no
     verdict, so it is not inside the floor."""
@@ -79,7 +79,7 @@ def standing(gap: GapAndFloors) -> Standing:
     difference, a, b = gap
     if a is None or b is None:
         return "not_measured" if difference else "outside"
-    return "within" if within_noise(difference, a, b) else "outside"
+    return "within" if order_within_noise(difference, a, b) else "outside"
 
 
 def all_must_hold(standings: Iterable[Standing]) -> Standing:
@@ -94,7 +94,7 @@ def one_must_hold(standings: Iterable[Standing]) -> Standing:
     return "outside" if "outside" in seen else "not_measured" if "not_measured" in seen else "within"
 
 
-def of_pair(gaps: Mapping[str, GapAndFloors]) -> NoiseRow:
+def pair_noise(gaps: Mapping[str, GapAndFloors]) -> NoiseRow:
     """A pair over a scope, by configuration. A reversal stands when each direction has a sign outside the
     floor; one order stands when every sign is outside it."""
     standings = {name: standing(gap) for name, gap in gaps.items() if gap[0]}

@@ -23,12 +23,12 @@ from gridc.compiler.inputs.items import Items
 from gridc.compiler.instrument.aggregates import conflict_of_outcome
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.points import Unscored, points
+from gridc.compiler.instrument.points import Unscored, points_earned
 from gridc.compiler.instrument.refusals import phrases_of, refusal_keywords
 from gridc.compiler.instrument.score import before_stop, earned
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.item_counts import ItemReading, counted_items, groups_of, rate_scale
+from gridc.reports.findings.item_counts import ItemReading, counted_items, item_groups, rate_scale
 from gridc.reports.findings.rates import BEHAVIOUR, RateDefinition, mean_called
 from gridc.reports.findings.scores import resampling_of
 from gridc.runtime.store.reader import ResponseRow
@@ -185,7 +185,9 @@ class Samples:
     def about(self, *parts: Selector) -> list[Cell]:
         """The complete cells of the envelope that every selector matches."""
         spec = self.plan.study.spec
-        places = ((cell, grid.place(spec, cell.levels, cell.benchmark, cell.model)) for cell in self.cells)
+        places = (
+            (cell, grid.place_values(spec, cell.levels, cell.benchmark, cell.model)) for cell in self.cells
+        )
         return [cell for cell, place in places if all(part.matches(place) for part in parts)]
 
     def of(
@@ -427,7 +429,7 @@ def _counts(plan: Plan, rate: RateDefinition, cell: Cell, readings: Iterable[Ite
         return rate.parts(items[name], choice, labels)
 
     try:
-        rows = counted_items(cell.setting, readings, parts, groups_of(cell.setting, items))
+        rows = counted_items(cell.setting, readings, parts, item_groups(cell.setting, items))
     except Unscored:
         return None
     if not rows.items:
@@ -532,7 +534,7 @@ class _SampleValue:
             return row.score, 1
         if choice is None or setting.scores is None:
             return setting.credit, 1
-        return points(setting.scores, self._items[row.item], choice, self._names), 1
+        return points_earned(setting.scores, self._items[row.item], choice, self._names), 1
 
     def _behaved(self, item: Item, choice: int) -> int:
         """What a behaviour earns: by the benchmark's scores where these are of behaviours, else the point for

@@ -14,8 +14,8 @@ from gridc.reports.findings.scores import CellScore
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import ChangeRow, MovedRow, PairedRow, ReorderedRow
 from gridc.schema.spec import Level, Spec
-from gridc.statistics.envelope import Direction, order_of
-from gridc.statistics.paired_runs import Delta, GridPoint, Pairing, pair_levels, summarise
+from gridc.statistics.envelope import Direction, model_order
+from gridc.statistics.paired_runs import Delta, GridPoint, Pairing, pair_levels, summarise_differences
 
 LARGEST = 5
 """How many of the largest changes are named."""
@@ -42,9 +42,9 @@ def paired_row(
         right=right,
         rows=rows,
         unpaired=len(pairing.only_before) + len(pairing.only_after),
-        overall=change_of([delta.delta for delta in deltas]) if deltas else None,
+        overall=change_row([delta.delta for delta in deltas]) if deltas else None,
         by_model={
-            model: change_of([delta.delta for delta in deltas if delta.place["model"] == model])
+            model: change_row([delta.delta for delta in deltas if delta.place["model"] == model])
             for model in models
         },
         largest=tuple(
@@ -62,9 +62,9 @@ def _rows(scores: Sequence[CellScore], axis: str, *levels: str) -> str:
     return digest([score.rows for score in scores if score.cell.levels[axis] in levels])
 
 
-def change_of(deltas: Sequence[Fraction]) -> ChangeRow:
+def change_row(deltas: Sequence[Fraction]) -> ChangeRow:
     """How far at least one pair of cells moved."""
-    summary = summarise(deltas)
+    summary = summarise_differences(deltas)
     return ChangeRow.of(summary, cells=summary.n)
 
 
@@ -98,7 +98,10 @@ def _orderings(deltas: Sequence[Delta], directions: Mapping[str, Direction]) -> 
         )
         orderings.append(
             ReorderedRow(
-                configuration=_named(dict(where)), left=order_of(left), right=order_of(right), flips=flips
+                configuration=_named(dict(where)),
+                left=model_order(left),
+                right=model_order(right),
+                flips=flips,
             )
         )
     return orderings

@@ -18,18 +18,18 @@ from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.instrument.aggregates import conflict_of_outcome
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
-from gridc.compiler.instrument.points import Unscored, points
+from gridc.compiler.instrument.points import Unscored, points_earned
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.item_counts import (
     ItemReading,
     RateCounts,
     counted_items,
-    groups_of,
+    item_groups,
     rate_scale,
     readings_of,
 )
-from gridc.reports.findings.scores import CellScore, resampling_of, units_of
+from gridc.reports.findings.scores import CellScore, resampling_of, unit_number_of_items
 from gridc.runtime.store.reader import ResponseRow
 from gridc.runtime.store.store import Store
 from gridc.schema.effects import Attempts
@@ -258,7 +258,11 @@ class _UnitPlaces:
         names = tuple(sorted(item.id for item in items))
         units, questions = (
             dict(
-                zip(names, units_of(names, {item.id: item.at(level) for item in items}).tolist(), strict=True)
+                zip(
+                    names,
+                    unit_number_of_items(names, {item.id: item.at(level) for item in items}).tolist(),
+                    strict=True,
+                )
             )
             for level in (unit, "question")
         )
@@ -299,7 +303,7 @@ def _totals(
         setting, method = cell.setting, METHODS[cell.setting.method]
         reads, names = method.reads, method.names(spec.verdicts(setting.judge), setting.scores)
         items = {item.id: item for item in plan.items(cell)}
-        order, groups = (setting.option_order, setting.variant), groups_of(setting, items)
+        order, groups = (setting.option_order, setting.variant), item_groups(setting, items)
         readings: dict[str | None, list[ItemReading]] = {}
         for number, rate in enumerate(rates):
             if reads not in rate.of or conflict_of_outcome(setting, rate.name, spec.outcomes) is not None:
@@ -568,7 +572,7 @@ def _outcome(outcome: NamedOutcome) -> RateDefinition:
             return (0, 0)
         if choice is None:
             return unread
-        return (choice if scores is None else points(scores, item, choice, names)), scale
+        return (choice if scores is None else points_earned(scores, item, choice, names)), scale
 
     def value(earned: Any, possible: Any) -> Any:
         return earned / possible

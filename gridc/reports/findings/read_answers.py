@@ -14,7 +14,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.scores import item_outcomes
-from gridc.reports.prompt_reading import question_in, shown_options
+from gridc.reports.prompt_reading import options_in_prompt, question_in
 from gridc.runtime.store.reader import LOGGED, NO_PROMPT
 from gridc.runtime.store.store import Store
 
@@ -75,7 +75,9 @@ def _made(store: Store, plan: Plan, cell: Cell) -> dict[str, Fraction | None]:
     }
 
 
-def differing(a: Mapping[str, ReadAnswers], b: Mapping[str, ReadAnswers], items: Iterable[str]) -> list[str]:
+def items_that_differ(
+    a: Mapping[str, ReadAnswers], b: Mapping[str, ReadAnswers], items: Iterable[str]
+) -> list[str]:
     """Those of the items on which two models earned different shares, the largest difference first; of equal
     ones those that both models' answers show, then in the order of the items."""
     apart = {}
@@ -98,12 +100,12 @@ class AskedItem:
     options: Options
 
 
-def asked(store: Store, plan: Plan, cell: Cell, item: Item) -> AskedItem:
+def asked_item_of(store: Store, plan: Plan, cell: Cell, item: Item) -> AskedItem:
     """What the user says last in the first prompt of an item in a cell, and the options in it."""
     messages = store.first_messages(plan.study_digest, cell.key, item.id)
     said = [text for role, text in messages if role in ("user", LOGGED) and text != NO_PROMPT]
     prompt = said[-1] if said else ""
-    options = shown_options(prompt, len(item.options)) if len(item.options) > 1 else ()
+    options = options_in_prompt(prompt, len(item.options)) if len(item.options) > 1 else ()
     return AskedItem(question_in(prompt, bool(options)), options)
 
 

@@ -32,14 +32,14 @@ from gridc.compiler.instrument.propagation import (
     TracedCall,
     leaked,
     severity,
-    shares,
+    step_shares,
     strategy,
     trace,
 )
 from gridc.compiler.instrument.refusals import refuses
 from gridc.compiler.instrument.scaffolds import Procedure, built_in
-from gridc.compiler.instrument.scaffolds.procedures import parts
-from gridc.compiler.instrument.score import before_stop, score
+from gridc.compiler.instrument.scaffolds.procedures import listed_questions
+from gridc.compiler.instrument.score import before_stop, score_sample
 from gridc.compiler.lowering.calls import PlannedSample, Prompt
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding, RunRecord
@@ -122,10 +122,10 @@ def scaffold_findings(plan: Plan, store: Store) -> ScaffoldFindings:
         procedure = _procedure(cell)
         if procedure is not None and procedure.divides:
             leakage.append(_leakage(cell, name, samples))
-    return ScaffoldFindings(propagation(plan, store), tuple(engagement), tuple(leakage))
+    return ScaffoldFindings(propagation_steps(plan, store), tuple(engagement), tuple(leakage))
 
 
-def propagation(plan: Plan, store: Store) -> tuple[Step, ...]:
+def propagation_steps(plan: Plan, store: Store) -> tuple[Step, ...]:
     """What reached each step of each scaffold, as far as the sub-calls are known; empty of a study without
     scaffolds."""
     traced: list[TracedCall] = []
@@ -138,7 +138,9 @@ def propagation(plan: Plan, store: Store) -> tuple[Step, ...]:
                 traced.append(TracedCall(name, str(step), states_of(original, request.prompt)))
                 called = (cell.key, sample.item.id, sample.replicate, request.id)
                 rows.setdefault((name, str(step)), []).append(called)
-    return tuple(Step(share, digest(sorted(rows[share.scaffold, share.step]))) for share in shares(traced))
+    return tuple(
+        Step(share, digest(sorted(rows[share.scaffold, share.step]))) for share in step_shares(traced)
+    )
 
 
 def states_of(original: OriginalTask, prompt: Prompt) -> Mapping[str, State]:
@@ -213,7 +215,7 @@ def _leakage(cell: Cell, name: str, samples: list[tuple[PlannedSample, SampleSte
         if replies.get("decompose") is None:
             continue
         divided += 1
-        subquestions = parts(replies["decompose"] or "", 100)
+        subquestions = listed_questions(replies["decompose"] or "", 100)
         features.update({GROUPS[feature] for feature in leaked(sample.item.stem, "\n".join(subquestions))})
         strategies.update(map(strategy, subquestions))
         grades.update(
@@ -234,7 +236,7 @@ def _leakage(cell: Cell, name: str, samples: list[tuple[PlannedSample, SampleSte
 
 PROPAGATION: Finding[tuple[Step, ...]] = Finding(
     "propagation",
-    lambda record: propagation(record.plan, record.store),
+    lambda record: propagation_steps(record.plan, record.store),
     (),
     about="Which of a task's parts reached each step of a scaffold, and what leaked into divided tasks.",
 )
@@ -389,7 +391,7 @@ def generating(record: RunRecord) -> list[Cell]:
 
 def _replies(record: RunRecord, cell: Cell, sample: PlannedSample) -> Iterator[ReadReply]:
     found = sample.trace(record.store.answer_to)
-    procedure = procedure_of(cell)
+    procedure = cell_procedure(cell)
     decides = len(found.calls) - 1 if found.decides is None else found.decides
     original = None if sample.scaffolded is None else original_of(cell, sample)
     for at, (step, request) in enumerate(found.calls):
@@ -397,7 +399,7 @@ def _replies(record: RunRecord, cell: Cell, sample: PlannedSample) -> Iterator[R
         text = before_stop(answer.get("text", ""), cell.setting.held("stop"))
         choice = earned = None
         if METHODS[cell.setting.method].reads_alone:
-            outcome = score(cell.setting, sample.item, [answer])
+            outcome = score_sample(cell.setting, sample.item, [answer])
             choice, earned = outcome.choice, outcome.score
         yield ReadReply(
             step or PLAIN,
@@ -414,29 +416,29 @@ def _replies(record: RunRecord, cell: Cell, sample: PlannedSample) -> Iterator[R
 
 def _parts(record: RunRecord, cell: Cell, sample: PlannedSample) -> tuple[str, ...]:
     """What is asked of the workers: the parts, or the whole question where the task was not divided."""
-    procedure = procedure_of(cell)
+    procedure = cell_procedure(cell)
     if procedure is None or not procedure.divides or sample.scaffolded is None:
         return ()
     calls = sample.trace(record.store.answer_to).calls
     answer = record.store.answer_to(calls[0][1].id) or {}
     text = before_stop(answer.get("text", ""), cell.setting.held("stop"))
     asked = sum(str(step).startswith(WORKS) for step, _ in calls)
-    return (tuple(parts(text, 100)) or (sample.scaffolded.task.question,))[:asked]
+    return (tuple(listed_questions(text, 100)) or (sample.scaffolded.task.question,))[:asked]
 
 
-def procedure_of(cell: Cell) -> Procedure | None:
+def cell_procedure(cell: Cell) -> Procedure | None:
     """The row of a cell's scaffold; None of a plain cell, and of a plug-in's."""
     scaffold = cell.setting.scaffolding
     return None if scaffold is None else built_in(scaffold.kind)
 
 
-def place_of(spec: Spec, cell: Cell) -> Counterpart:
+def scaffold_counterpart(spec: Spec, cell: Cell) -> Counterpart:
     """What a cell shares with those that differ in the scaffold alone."""
     free = {axis.id for axis in spec.axis if any(level.scaffold is not None for level in axis.level)}
     return cell.model, cell.benchmark, tuple((a, level) for a, level in cell.levels.items() if a not in free)
 
 
-def item_scores(record: RunRecord) -> dict[tuple[str, str], float]:
+def mean_item_scores(record: RunRecord) -> dict[tuple[str, str], float]:
     """The mean score of each item in each of these cells, by the cell's key and the item."""
     rows = record.samples.of("score", generating(record))
     counted, earned = rows.reading("itt")
@@ -581,11 +583,13 @@ def _refusals(
     name: tuple[str, str, str], samples: Sequence[ReadSample], plain: Sequence[ReadSample], spec: Spec
 ) -> Iterator[RefusalShares]:
     """Of a scaffold that has sub-calls besides its answer; nothing where nobody refuses."""
-    places = {(place_of(spec, sample.cell), sample.item.id) for sample in samples}
-    beside = [sample for sample in plain if (place_of(spec, sample.cell), sample.item.id) in places]
+    places = {(scaffold_counterpart(spec, sample.cell), sample.item.id) for sample in samples}
+    beside = [
+        sample for sample in plain if (scaffold_counterpart(spec, sample.cell), sample.item.id) in places
+    ]
     columns, rows = [], []
     for sample in samples:
-        procedure = procedure_of(sample.cell)
+        procedure = cell_procedure(sample.cell)
         dividing = procedure is not None and procedure.divides
         own = [
             reply

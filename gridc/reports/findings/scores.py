@@ -204,13 +204,13 @@ def cell_scores(plan: Plan, stored: Mapping[str, CellOutcomes]) -> list[CellScor
     the store holds another plan under this stamp."""
     units = {name: items.units for name, items in plan.study.items.items()}
     try:
-        return [score_of(cell, stored[cell.key], units[cell.benchmark]) for cell in plan.cells()]
+        return [score_cell(cell, stored[cell.key], units[cell.benchmark]) for cell in plan.cells()]
     except KeyError as error:
         message = f"the store holds another plan under this stamp: {error} is in one of the two alone"
         raise StoreError([Diagnostic("GC605", message)]) from None
 
 
-def by_benchmark(spec: Spec, scores: Sequence[CellScore]) -> dict[str, list[CellScore]]:
+def cells_by_benchmark(spec: Spec, scores: Sequence[CellScore]) -> dict[str, list[CellScore]]:
     """The cells of each benchmark of the spec, in its order."""
     return {
         benchmark.id: [score for score in scores if score.cell.benchmark == benchmark.id]
@@ -218,7 +218,7 @@ def by_benchmark(spec: Spec, scores: Sequence[CellScore]) -> dict[str, list[Cell
     }
 
 
-def units_of(items: tuple[str, ...], units: Mapping[str, str]) -> NDArray[np.int64]:
+def unit_number_of_items(items: tuple[str, ...], units: Mapping[str, str]) -> NDArray[np.int64]:
     """The number of each item's unit, counted from 0 in the order in which units appear."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(units[item], len(numbers)) for item in items], dtype=np.int64)
@@ -246,7 +246,7 @@ def standard_error(correct: NDArray[np.int64], most: int, units: NDArray[np.int6
     return sqrt(Fraction(groups * spread, (groups - 1) * items**4 * most**2))
 
 
-def score_of(cell: Cell, outcomes: CellOutcomes, units: Mapping[str, str]) -> CellScore:
+def score_cell(cell: Cell, outcomes: CellOutcomes, units: Mapping[str, str]) -> CellScore:
     """The score of one cell, of what the store has of it; `units` gives the unit of each item. Raises
     `StoreError` (GC605) for scores that no answer can earn."""
     setting = cell.setting
@@ -259,7 +259,7 @@ def score_of(cell: Cell, outcomes: CellOutcomes, units: Mapping[str, str]) -> Ce
     error = None
     if scored == trials:
         most = setting.outcomes_of_item * setting.item_scale
-        error = standard_error(outcomes.correct, most, units_of(outcomes.items, units))
+        error = standard_error(outcomes.correct, most, unit_number_of_items(outcomes.items, units))
     unread = 0 if outcomes.unread is None or not setting.reads_text else int(outcomes.unread.sum())
     return CellScore(cell, trials, scored, parsed, correct, error, digest_bytes(rows), unread)
 
@@ -404,7 +404,7 @@ def sum_units(by_item: Whole, units: Whole) -> Whole:
     return summed
 
 
-def gather(
+def gather_outcomes(
     cells: Sequence[Cell],
     stored: Mapping[str, CellOutcomes],
     held: Items,
@@ -442,7 +442,7 @@ def gather(
     if held.repeats > 1 and (alone := _one_of_each(held, items, *columns_of_items)) is not None:
         items, first_copy = tuple(compress(items, alone.tolist())), False
         correct, first, planned, credited = (column[..., alone] for column in columns_of_items)
-    units = units_of(items, held.units)
+    units = unit_number_of_items(items, held.units)
     return Outcomes(
         models=models,
         configurations=configurations,
@@ -607,7 +607,7 @@ class _UnitLimits:
 
     @classmethod
     def of(cls, outcomes: Outcomes, items: Items, level: UnitLevel) -> "_UnitLimits":
-        groups = units_of(outcomes.items, {item.id: item.at(level) for item in items.sampled})
+        groups = unit_number_of_items(outcomes.items, {item.id: item.at(level) for item in items.sampled})
         return cls(outcomes, groups, int(groups.max(initial=-1)) + 1)
 
     @property

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from gridc.compiler.grid.cells import cells_of
-from gridc.compiler.lock.deviations import PathDifference, differences
+from gridc.compiler.lock.deviations import PathDifference, json_differences
 from gridc.outcomes import CellOutcomes
 from gridc.reports.comparison.pairing import AskedRun, RunPairing, pair_runs
 from gridc.reports.comparison.run import stored_asked
@@ -103,7 +103,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
         settings = [
             (f"{part}.{path}", *sides)
             for part in ("spec", "inputs")
-            for path, *sides in differences(*(content[part] for content in contents))
+            for path, *sides in json_differences(*(content[part] for content in contents))
         ]
         runs = [stored_asked(store, stamp) for store, stamp in ((left, one), (right, other))]
         pairing = pair_runs(runs[:1], runs[1])
@@ -215,7 +215,7 @@ def cell_difference(
         - Fraction(int(a.correct[here]), int(a.trials[here]) * a.scale)
         for here, there in pairs
     ]
-    benchmark = place_of(cell)["benchmark"]
+    benchmark = place_of_key(cell)["benchmark"]
     names = [(units or {}).get((benchmark, a.items[here])) for here, _ in pairs]
     known = bool(names) and None not in names
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
@@ -234,7 +234,7 @@ def cell_difference(
     return CellDifference(cell, left, right, len(pairs), up, down, difference, error, p, units=counted)
 
 
-def place_of(key: str) -> dict[str, str]:
+def place_of_key(key: str) -> dict[str, str]:
     """A cell's place from its key, `model/benchmark/axis=level,...`."""
     model, benchmark, configuration = key.split("/", 2)
     levels = dict(pair.split("=", 1) for pair in configuration.split(",") if "=" in pair)
@@ -243,7 +243,7 @@ def place_of(key: str) -> dict[str, str]:
 
 def _scored(cells: Mapping[str, CellOutcomes], names: Mapping[str, str] = {}) -> list[Scored]:
     """The scores of what is measured, by the place in the grid of each key or of what it stands for."""
-    measured = ((place_of(names.get(key, key)), _score(cell)) for key, cell in cells.items())
+    measured = ((place_of_key(names.get(key, key)), _score(cell)) for key, cell in cells.items())
     return [(place, Fraction(*score)) for place, score in measured if score is not None]
 
 

@@ -16,13 +16,13 @@ from gridc.reports.findings.summary_kinds import (
     KINDS,
     formula_words,
     gap_over_levels,
-    rows_of,
-    unit_of,
+    rows_of_statistic,
+    statistic_unit,
     what_is,
 )
 from gridc.reports.findings.summary_rows import StatisticScope, StatisticSource
 from gridc.schema.canonical import digest
-from gridc.schema.statistics import Statistic, StatisticKind, compared
+from gridc.schema.statistics import Statistic, StatisticKind, gap_statistic
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.strata import UNDETERMINED
 from gridc.statistics.unit_intervals import Ends, UnitEstimate
@@ -126,7 +126,7 @@ def _with_limits(record: RunRecord, statistic: Statistic, summary: StatedStatist
 
 def _summary(record: RunRecord, statistic: Statistic, level: float = LEVEL) -> StatedStatistic:
     spec = record.plan.study.spec
-    measured = compared(statistic, spec.statistics)
+    measured = gap_statistic(statistic, spec.statistics)
     named = measured.benchmarks
     benchmarks = tuple(each for each in spec.benchmark if named is None or each.id in named)
     lacking: dict[str, list[str]] = {}
@@ -158,7 +158,7 @@ def _summary(record: RunRecord, statistic: Statistic, level: float = LEVEL) -> S
     chosen = (name for name, cells in by_configuration.items() if any(anchored(spec, cell) for cell in cells))
     names = tuple(each.id for each in benchmarks)
     anchor = next(chosen, "")
-    unit = unit_of(spec, statistic)
+    unit = statistic_unit(spec, statistic)
     return StatedStatistic(
         statistic.id, statistic.kind, what, names, anchor, values, statistic.by, unit, statistic.k
     )
@@ -201,7 +201,7 @@ def _under(
         return
     some = [cell for cell in cells if cell.model in left]
     source = StatisticSource(record.plan, record.samples, record.store)
-    scope, rows, digests = rows_of(source, scope, some)
+    scope, rows, digests = rows_of_statistic(source, scope, some)
     asked = _asked(record, scope, some)
     together = None if kind.of_models is None else kind.of_models(scope, rows)
     for place, model in enumerate(scope.models):

@@ -21,7 +21,7 @@ from gridc.reports.findings.summary_rows import (
 from gridc.reports.quantities import in_percent
 from gridc.schema.formulas import ANSWERS, Formula
 from gridc.schema.spec import Benchmark, Spec
-from gridc.schema.statistics import BINS, Statistic, StatisticKind, compared
+from gridc.schema.statistics import BINS, Statistic, StatisticKind, gap_statistic
 from gridc.statistics import corpus, total_ratios, totals, unbounded_means, win_rates
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.of_totals import of_totals
@@ -48,7 +48,9 @@ def _class_share(points: int, rows: Sequence[int]) -> OfParts:
 
     def of_parts(scope: StatisticScope, mine: StatisticRows) -> PartsStatistic:
         table = _two_classes(mine)
-        return totals.share(mine.unit, table[:, list(rows)].sum(axis=1), table[:, points], scope.confidence)
+        return totals.share_of_rows(
+            mine.unit, table[:, list(rows)].sum(axis=1), table[:, points], scope.confidence
+        )
 
     return of_parts
 
@@ -65,7 +67,7 @@ def _auroc(scope: StatisticScope, rows: StatisticRows) -> PartsStatistic:
 
 def _brier(scope: StatisticScope, rows: StatisticRows) -> PartsStatistic:
     distance = (rows.values["confidence"] - rows.values["outcome"]) ** 2
-    return totals.share(rows.unit, rows.counted, distance, scope.confidence)
+    return totals.share_of_rows(rows.unit, rows.counted, distance, scope.confidence)
 
 
 BY_CHANCE = (
@@ -94,7 +96,7 @@ def _attempts(every: bool) -> OfModel:
 def _corpus(kind: str) -> OfModel:
     def estimate(scope: StatisticScope, rows: StatisticRows) -> UnitEstimate:
         texts, references = rows.texts.tolist(), rows.references.tolist()
-        return corpus.estimate(kind, rows.unit, texts, references, scope.confidence)
+        return corpus.corpus_score(kind, rows.unit, texts, references, scope.confidence)
 
     return estimate
 
@@ -138,7 +140,7 @@ def _win_rates(scope: StatisticScope, rows: StatisticRows) -> list[UnitEstimate]
 
 def _strengths(scope: StatisticScope, rows: StatisticRows) -> list[UnitEstimate]:
     apart = rows.of(rows.model != rows.opponent)
-    found = totals.comparisons(
+    found = totals.player_strengths(
         apart.unit, apart.model, apart.opponent, apart.counted, apart.values["outcome"],
         len(scope.players), scope.confidence,
     )  # fmt: skip
@@ -148,7 +150,7 @@ def _strengths(scope: StatisticScope, rows: StatisticRows) -> list[UnitEstimate]
 def _mean_share(scope: StatisticScope, rows: StatisticRows) -> PartsStatistic | None:
     if scope.statistic.outcome in scope.units:
         return None
-    return totals.share(rows.unit, rows.counted, rows.values["outcome"], scope.confidence)
+    return totals.share_of_rows(rows.unit, rows.counted, rows.values["outcome"], scope.confidence)
 
 
 def _mean(scope: StatisticScope, rows: StatisticRows) -> UnitEstimate:
@@ -161,7 +163,7 @@ def _mean_difference(scope: StatisticScope, rows: StatisticRows, one: Flags, oth
         return _total_difference(_quotient, scope, own, others)
     asked = own[:, 1] > 0
     moved = (own[:, 0] - others[:, 0])[asked]
-    return unbounded_means.difference(np.arange(len(moved)), own[asked, 1], moved, scope.confidence)
+    return unbounded_means.mean_difference(np.arange(len(moved)), own[asked, 1], moved, scope.confidence)
 
 
 def _quotient(sums: Floats) -> Floats:
@@ -263,7 +265,7 @@ def _consistency(scope: StatisticScope, rows: StatisticRows) -> UnitEstimate:
     np.logical_and.at(alike, place, (value == value[first][place]) & (value >= 0))
     every = seen.all(axis=1)
     unit = rows.unit[first][every]
-    return totals.share(
+    return totals.share_of_rows(
         unit, np.ones(len(unit)), alike[every].astype(np.float64), scope.confidence
     ).estimate()
 
@@ -397,12 +399,12 @@ def what_is(statistic: Statistic) -> str:
     return statistic.formula or formula_words(statistic.kind, statistic.by, statistic.k)
 
 
-def unit_of(spec: Spec, statistic: Statistic) -> str:
+def statistic_unit(spec: Spec, statistic: Statistic) -> str:
     """What the values of a statistic are counted in: `%`, `pp`, a unit such as `tokens` or `US dollars per
     score`; empty of plain numbers."""
     units, outcomes = spec.units_of_numbers, statistic.outcomes
     if statistic.kind == "gap":
-        unit = unit_of(spec, compared(statistic, spec.statistics))
+        unit = statistic_unit(spec, gap_statistic(statistic, spec.statistics))
         return "pp" if unit == "%" else unit
     if statistic.kind == "mean":
         return units.get(outcomes["outcome"], "%")
@@ -417,7 +419,7 @@ def _one(unit: str) -> str:
     return "US dollar" if unit == "US dollars" else unit.removesuffix("s") if unit.islower() else unit
 
 
-def rows_of(
+def rows_of_statistic(
     record: StatisticSource, scope: StatisticScope, cells: Sequence[Cell]
 ) -> tuple[StatisticScope, StatisticRows, dict[str, str]]:
     """The rows that a statistic reads of some cells, the digest of each model's, and the scope with the

@@ -6,16 +6,16 @@ from fractions import Fraction
 from gridc.compiler.instrument.methods import METHODS
 from gridc.reports.findings.scores import CellScore, counts_against
 from gridc.schema.rows import EvidenceRow, UnreadRow
-from gridc.statistics.envelope import PairCounts, count
+from gridc.statistics.envelope import PairCounts, count_orders
 
 
-def differ(one: PairCounts, other: PairCounts) -> bool:
+def readings_disagree(one: PairCounts, other: PairCounts) -> bool:
     """Whether two ways of counting disagree on the majority, on D1 or on D2."""
     stated = ((one.d1, other.d1), (one.d2, other.d2))
     return one.majority != other.majority or any(None not in both and both[0] != both[1] for both in stated)
 
 
-def of_pair(
+def pair_unread(
     a: Sequence[CellScore], b: Sequence[CellScore], counts: PairCounts, evidence: EvidenceRow
 ) -> UnreadRow:
     """Of both models' cells, in the same order of configurations."""
@@ -39,7 +39,7 @@ def of_pair(
         plus=least.plus,
         minus=most.minus,
         ties=sum(low == high == 0 for low, high in gaps),
-        agrees=not (differ(counts, least) or differ(counts, most)),
+        agrees=not (readings_disagree(counts, least) or readings_disagree(counts, most)),
         claim=_claim(least.plus, most.minus, counts, evidence),
         beyond=tuple(_beyond(a, b)),
     )
@@ -55,7 +55,7 @@ def _counts(a: Sequence[CellScore], b: Sequence[CellScore], end: int) -> PairCou
         {score.cell.configuration: None if score.ends is None else score.ends[at] for score in cells}
         for cells, at in ((a, end), (b, 1 - end))
     ]
-    return count(a[0].cell.model, b[0].cell.model, *ends)
+    return count_orders(a[0].cell.model, b[0].cell.model, *ends)
 
 
 def _unread(read: Sequence[CellScore], model: str) -> tuple[int, int]:

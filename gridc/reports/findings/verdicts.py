@@ -22,7 +22,7 @@ from gridc.reports.findings.findings import BENCHMARKS, MEASURED, BenchmarkFindi
 from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.rates import CountedRate, RateFinding, RateGap, counted_rates
 from gridc.reports.findings.run_record import Finding, RunRecord
-from gridc.reports.findings.scores import CellScore, Outcomes, counts_against, units_of
+from gridc.reports.findings.scores import CellScore, Outcomes, counts_against, unit_number_of_items
 from gridc.reports.findings.standings import MeanScores
 from gridc.reports.told import MOST
 from gridc.schema.base import ALPHA
@@ -58,7 +58,7 @@ CountRates = Callable[[str, Sequence[Cell]], Mapping[str, CountedRate]]
 """A rate of this name in some cells, by their keys."""
 
 
-def verdicts(record: RunRecord) -> VerdictsRow | None:
+def study_verdicts(record: RunRecord) -> VerdictsRow | None:
     """The verdicts of a study from its record; None while an answer is missing."""
     count = partial(counted_rates, record.plan, record.store)
     return verdicts_of(record[BENCHMARKS], record[MEASURED], count)
@@ -103,7 +103,9 @@ def _of_score(
 ) -> Iterator[_Question]:
     outcomes = measured.outcomes[benchmark.benchmark]
     items = {item.id: item for item in measured.samples.plan.study.items[benchmark.benchmark].sampled}
-    groups = units_of(outcomes.items, {name: items[name].at("question") for name in outcomes.items})
+    groups = unit_number_of_items(
+        outcomes.items, {name: items[name].at("question") for name in outcomes.items}
+    )
     by_question = replace(outcomes, units=groups, designated=None)
     lower = benchmark.direction.lower
     anchors = {model.model: model.anchor for model in benchmark.models}
@@ -530,7 +532,7 @@ def _survived(
 
 VERDICTS: Finding[VerdictsRow | None] = Finding(
     "verdicts",
-    verdicts,
+    study_verdicts,
     about="Whether every two models differ under the reference configuration, and whether that survives the "
     "other choices.",
 )

@@ -25,7 +25,7 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.lookup import ReferenceFolders
 from gridc.compiler.frontend.read import CheckedSpec
 from gridc.compiler.frontend.references import References
-from gridc.compiler.frontend.source import basic_string, parse
+from gridc.compiler.frontend.source import basic_string, parse_source
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.grid.cells import ONLY
 from gridc.compiler.inputs.logs.records import writable
@@ -39,7 +39,7 @@ from gridc.diagnostics.errors import visible
 from gridc.numbers import counted
 from gridc.outcomes import STATES
 from gridc.reports.exchange.recorded_study import ABSENT, RecordedFiles, RecordedItems, RecordedStudy
-from gridc.reports.findings.findings import Findings, find, noted_of_items
+from gridc.reports.findings.findings import Findings, all_findings, noted_of_items
 from gridc.reports.findings.summaries import SUMMARIES
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell
 from gridc.reports.recorded.compared import ComparedCells
@@ -93,7 +93,7 @@ class LogStudy:
         known = noted_of_items(None)
         del known[SUMMARIES]  # means over benchmarks are of scores alone
         with Store.open(path) as store:
-            return find(self.compiled, self.lock, store, tied=[UNSTAMPED], known=known)
+            return all_findings(self.compiled, self.lock, store, tied=[UNSTAMPED], known=known)
 
 
 def _title(parts: Sequence[ComparedCells]) -> str:
@@ -183,7 +183,7 @@ def as_study(
                     f"when = {{ {', '.join(where)} }}",
                     'why = "the logs do not have it"',
                 ]
-    source = parse("\n".join(lines) + "\n", Path("logs.toml"))
+    source = parse_source("\n".join(lines) + "\n", Path("logs.toml"))
     spec = typed(source)
     items = {benchmark_id(part.name): _items(part, levels) for part in parts}
     asked = {

@@ -22,11 +22,11 @@ from gridc.compiler.inputs.logs.records import LogAnswer, LogAxis, LogRun, writa
 from gridc.diagnostics.errors import visible
 from gridc.numbers import counted, percent
 from gridc.outcomes import STATES, AnswerTable, CellOutcomes
-from gridc.reports.words import level_names, table
+from gridc.reports.words import level_as_table, level_names
 from gridc.schema.comparison import Aspect, StateCounts
 from gridc.schema.recorded import LogFileRow, LogGroupRow, RecordedRuns
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.unbounded_means import difference
+from gridc.statistics.unbounded_means import mean_difference
 from gridc.statistics.unit_intervals import Ends, share, unit_totals
 
 OF_MODEL = frozenset([
@@ -51,7 +51,7 @@ OWN_NAME = "{model}"
 def settings_of(run: LogRun) -> Iterator[tuple[tuple[Aspect, str], object]]:
     """By (aspect, `axis`), or (aspect, `axis.argument`) of an axis that is a table."""
     for name, one in run.axes.items():
-        arguments = table(one.value)
+        arguments = level_as_table(one.value)
         if arguments is None:
             yield (one.aspect, name), one.value
             continue
@@ -117,7 +117,7 @@ def score_limits(scores: Floats, units: Whole) -> Ends | None:
     held = ~np.isnan(scores)
     units, scores, ones = units[held], scores[held], np.ones(held.sum())
     if (scores < 0).any() or (scores > 1).any():
-        return difference(units, ones, scores).interval
+        return mean_difference(units, ones, scores).interval
     return share(unit_totals(units, np.column_stack([ones, scores])).round(12)).interval
 
 
@@ -388,7 +388,7 @@ def _benchmark(
     common_only: bool,
     total: int | None,
 ) -> RecordedBenchmark:
-    named, between = configurations(runs, allowed)
+    named, between = configuration_names(runs, allowed)
     groups: defaultdict[tuple[str, str], list[RecordedAnswers]] = defaultdict(list)
     for gathered, configuration in zip(runs, named, strict=True):
         groups[gathered.run.model, configuration].append(
@@ -508,7 +508,7 @@ def _in_order(runs: Sequence[RecordedAnswers], items: LogItems) -> tuple[Recorde
     return tuple(sorted(runs, key=place))
 
 
-def configurations(
+def configuration_names(
     runs: Sequence[GatheredRun], allowed: frozenset[str] = frozenset()
 ) -> tuple[list[str], list[str]]:
     """A name for each run's configuration, of the axes that tell the runs of one model apart; and in what

@@ -12,7 +12,7 @@ import numpy as np
 
 from gridc.numbers import counted
 from gridc.outcomes import CellOutcomes
-from gridc.reports.findings.scores import Outcomes, units_of
+from gridc.reports.findings.scores import Outcomes, unit_number_of_items
 from gridc.reports.findings.standings import most_compared
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, by_items
 from gridc.schema.scores import DIGITS, UNIT
@@ -135,7 +135,7 @@ class ComparedCells:
             levels=({},) * len(self.configurations),
             sampled=np.ones(len(self.configurations), np.bool_),
             items=names,
-            units=units_of(names, dict(zip(names, units, strict=True))),
+            units=unit_number_of_items(names, dict(zip(names, units, strict=True))),
             replicates=np.array(times, np.int64),
             correct=correct,
             first=first,
@@ -148,7 +148,7 @@ class ComparedCells:
         )
 
 
-def compared(benchmark: RecordedBenchmark, taken: Container[str] = ()) -> list[ComparedCells]:
+def comparable_cells(benchmark: RecordedBenchmark, taken: Container[str] = ()) -> list[ComparedCells]:
     """All cells of a benchmark that can be compared, the most comparisons first: models that lack some
     configurations, configurations that some models lack, and models that were asked from another list follow
     as parts of their own. No part has a name that is `taken`, but the first the benchmark's."""

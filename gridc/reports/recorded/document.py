@@ -19,7 +19,7 @@ from gridc.reports.findings.certification import exact_claims
 from gridc.reports.findings.standings import standings
 from gridc.reports.recorded.cells import RecordedCell, recorded_runs, score_limits
 from gridc.reports.recorded.compared import ComparedCells
-from gridc.reports.recorded.groups import group_rows, groups_of
+from gridc.reports.recorded.groups import group_rows, score_groups
 from gridc.reports.recorded.printed import printed
 from gridc.schema.base import ALPHA
 from gridc.schema.recorded import (
@@ -32,7 +32,7 @@ from gridc.schema.recorded import (
 )
 from gridc.schema.rows import StrengthRow
 from gridc.statistics.arrays import Whole
-from gridc.statistics.envelope import Direction, count
+from gridc.statistics.envelope import Direction, count_orders
 
 
 def certificate(
@@ -48,7 +48,7 @@ def certificate(
     claims = exact_claims({part.name: part.outcomes for part in parts if len(part.models) > 1}, alpha)
     runs = recorded_runs(logs)
     benchmarks = list(dict.fromkeys(part.benchmark for part in parts))
-    groups = tuple(group_rows(groups_of(benchmarks)))
+    groups = tuple(group_rows(score_groups(benchmarks)))
     return LogCertificate.of(
         runs,
         format=FORMAT,
@@ -153,7 +153,7 @@ def _pair(part: ComparedCells, a: str, b: str, claimed: StrengthRow) -> LogPairR
     scores: dict[str, dict[str, Fraction | None]] = {
         model: {name: part.mean(model, name) for name in part.configurations} for model in (a, b)
     }
-    counts = count(a, b, scores[a], scores[b])
+    counts = count_orders(a, b, scores[a], scores[b])
     ahead = (counts.plus, counts.witness_plus), (counts.minus, counts.witness_minus)
     (a_better, witness_a), (b_better, witness_b) = ahead[::-1] if part.benchmark.lower else ahead
     higher = claimed.first

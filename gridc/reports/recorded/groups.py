@@ -32,7 +32,7 @@ class GroupMember(NamedTuple):
         return self.run.gathered.run.task
 
 
-def groups_of(benchmarks: Sequence[RecordedBenchmark]) -> Groups:
+def score_groups(benchmarks: Sequence[RecordedBenchmark]) -> Groups:
     """By name, model and configuration."""
     found: defaultdict[tuple[str, str, str], list[GroupMember]] = defaultdict(list)
     for benchmark in benchmarks:

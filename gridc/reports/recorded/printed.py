@@ -137,7 +137,7 @@ def _error(
     value = float(stated.error or 0.0)
     sides = [(column.logged, item_means(column.item, column.logged))]
     sides.append((column.score, item_means(column.item, column.score)))
-    plain = [standard_error(of_items) for _, of_items in sides]
+    plain = [sample_standard_error(of_items) for _, of_items in sides]
     if any(_is_near(one, value) for one in plain):
         return True
     scores, of_items = sides[0]
@@ -148,7 +148,7 @@ def _error(
     )
 
 
-def standard_error(scores: Floats) -> float:
+def sample_standard_error(scores: Floats) -> float:
     """Of the mean of independent scores, NaN of fewer than two."""
     return float(scores.std(ddof=1)) / sqrt(len(scores)) if len(scores) > 1 else float("nan")
 
@@ -167,7 +167,7 @@ def _cause_of_error(
     if _is_near(float(of_items.std()) / sqrt(items), value):
         return "it divides by the number of items, and not by one less"
     answers = scores[~np.isnan(scores)]
-    if len(answers) > items and _is_near(standard_error(answers), value):
+    if len(answers) > items and _is_near(sample_standard_error(answers), value):
         return f"it takes {len(answers):,} answers to {items:,} items as independent"
     units = benchmark.unit_numbers[column.item[~np.isnan(scores)]]
     parted = np.bincount(units, answers - answers.mean())[np.bincount(units) > 0]

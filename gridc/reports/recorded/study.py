@@ -18,7 +18,7 @@ from gridc.compiler.inputs.logs.files import UNFORESEEN, log_error
 from gridc.compiler.inputs.logs.records import OWN, LogAnswer
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, VerificationError
-from gridc.reports.certificate import certify
+from gridc.reports.certificate import certificate_of
 from gridc.reports.exchange.recorded_study import (
     EVENTS,
     QUESTIONS,
@@ -32,7 +32,7 @@ from gridc.reports.exchange.recorded_study import (
 )
 from gridc.reports.files import file_texts
 from gridc.reports.findings.conduct import CONDUCT, EARLIER, SHARED_DRAWS, shared_draws
-from gridc.reports.findings.findings import Findings, find, noted_of_items
+from gridc.reports.findings.findings import Findings, all_findings, noted_of_items
 from gridc.reports.verification import MOST_JSON
 from gridc.runtime.recording import RecordedSample, record_run
 from gridc.runtime.store.events import (
@@ -120,9 +120,9 @@ def read_exported(folder: Path, logs: ReadLogs) -> ExportedRun | None:
             message = f"the study beside these logs does not ask what they answer ({error})"
             raise log_error("GC674", message, folder) from None
         with _fitting(folder), Store.open(path) as store:
-            found = find(compiled, lock, store, known=noted_of_items(look))
+            found = all_findings(compiled, lock, store, known=noted_of_items(look))
             found = _with_facts(found, facts, shared_draws(plan, facts.shared_calls))
-            return ExportedRun(found, certify(found), _results_at_the_end(mine))
+            return ExportedRun(found, certificate_of(found), _results_at_the_end(mine))
 
 
 def _with_facts(found: Findings, facts: RunFacts, shared: dict[str, int]) -> Findings:

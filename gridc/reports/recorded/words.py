@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from gridc.compiler.grid.cells import ONLY
 from gridc.diagnostics.errors import visible
 from gridc.numbers import bracketed, counted, number, p_in_text
-from gridc.reports.comparison.words import states
+from gridc.reports.comparison.words import state_words
 from gridc.reports.rendering import unlinked
 from gridc.reports.statements import standings
 from gridc.schema.recorded import (
@@ -86,8 +86,8 @@ def group_table(rows: Sequence[LogGroupRow]) -> list[tuple[str, ...]]:
             row.group,
             row.model,
             row.configuration,
-            scored(row.micro, row.micro_interval),
-            scored(row.macro, row.macro_interval),
+            score_words_of(row.micro, row.micro_interval),
+            score_words_of(row.macro, row.macro_interval),
             _of_group(row),
             f"{row.items:,}",
             "" if row.printed is None else f"{number(row.printed)} ({row.printed_is or 'neither'})",
@@ -140,7 +140,7 @@ def scores(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
     """The table of cells."""
     cells: list[tuple[str, ...]] = []
     for one in row.scores:
-        value = scored(one.score, one.interval)
+        value = score_words_of(one.score, one.interval)
         if one.bounds is not None and one.score is not None:
             end = "at most" if one.score == one.bounds[0] else "at least"
             value += f", {end} {number(one.bounds[1 if end == 'at most' else 0])}"
@@ -148,7 +148,7 @@ def scores(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
         without = one.asked is not None and one.items < one.asked
         items = f"{one.items:,} of {one.asked:,}" if without else f"{one.items:,}"
         times = f" x {one.repetitions}" if one.repetitions > 1 else ""
-        ends = "" if one.asked is None else states(one.states)
+        ends = "" if one.asked is None else state_words(one.states)
         cells.append((one.model, one.configuration, one.reading, value, f"{items}{times}", ends))
     return cells
 
@@ -156,15 +156,15 @@ def scores(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
 READINGS = ("model", "configuration", "reading", "score", "items")
 
 
-def readings(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
+def readings_table(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
     """The table of what else the log has of the same answers."""
     return [
-        (one.model, one.configuration, one.reading, scored(one.score, None), f"{one.items:,}")
+        (one.model, one.configuration, one.reading, score_words_of(one.score, None), f"{one.items:,}")
         for one in row.readings
     ]
 
 
-def scored(score: float | None, interval: tuple[float, float] | None) -> str:
+def score_words_of(score: float | None, interval: tuple[float, float] | None) -> str:
     """`0.417 [0.167, 0.667]`."""
     value = "none" if score is None else number(score)
     return value if interval is None else f"{value} {bracketed(interval, number)}"
@@ -173,11 +173,11 @@ def scored(score: float | None, interval: tuple[float, float] | None) -> str:
 def conclusions(row: LogBenchmarkRow) -> Iterator[str]:
     """How much of the order stands, and which orders survive the configurations."""
     if row.standings is not None:
-        yield from standings.sentences(row.standings)
-    yield from pairs(row)
+        yield from standings.standings_sentences(row.standings)
+    yield from order_sentences(row)
 
 
-def pairs(row: LogBenchmarkRow) -> Iterator[str]:
+def order_sentences(row: LogBenchmarkRow) -> Iterator[str]:
     """Which orders survive the configurations; of many pairs those of which something is certified."""
     several = [pair for pair in row.pairs if pair.configurations > 1]
     shown = several if len(several) <= SHOWN else [pair for pair in several if pair.certified]
@@ -195,10 +195,10 @@ def pair_sentence(pair: LogPairRow) -> str:
         f"{pair.configurations:,} configurations: {pair.verdict}"
     )
     certified = "established beyond these items: " if pair.certified else "beyond these items "
-    return f"{signs}; {certified}{beyond_words(pair)}"
+    return f"{signs}; {certified}{pair_reach(pair)}"
 
 
-def beyond_words(pair: LogPairRow) -> str:
+def pair_reach(pair: LogPairRow) -> str:
     """What holds of a pair beyond these items."""
     if pair.certified == "order":
         return f"{pair.first} is better in all ({p_in_text(pair.order_p)})"
@@ -210,31 +210,31 @@ def beyond_words(pair: LogPairRow) -> str:
     return f"nothing is established ({ps})"
 
 
-def markdown(document: LogCertificate) -> str:
+def log_markdown(document: LogCertificate) -> str:
     """The same as a text for a repository or a pull request."""
-    lines = ["# What these logs certify", "", *(f"- {plain(line)}" for line in provenance(document))]
-    lines += [f"- {plain(line)}" for line in printed_lines(document.printed)]
+    lines = ["# What these logs certify", "", *(f"- {plain_markdown(line)}" for line in provenance(document))]
+    lines += [f"- {plain_markdown(line)}" for line in printed_lines(document.printed)]
     if document.groups:
-        lines += ["", f"## {plain(IN_GROUPS)}", "", *_table(GROUPS, group_table(document.groups))]
-        lines += ["", *(f"- {plain(line)}" for line in group_lines(document.groups))]
+        lines += ["", f"## {plain_markdown(IN_GROUPS)}", "", *_table(GROUPS, group_table(document.groups))]
+        lines += ["", *(f"- {plain_markdown(line)}" for line in group_lines(document.groups))]
     for row in document.benchmarks:
         first, *more = benchmark_lines(row)
-        lines += ["", f"## {plain(first)}", "", *(f"- {plain(line)}" for line in more), ""]
+        lines += ["", f"## {plain_markdown(first)}", "", *(f"- {plain_markdown(line)}" for line in more), ""]
         lines += _table(SCORES, scores(row))
         if row.standings is not None:
-            lines += ["", *_table(standings.COLUMNS, standings.table(row.standings)), ""]
-            lines += _table(standings.TESTS, standings.tests(row.standings))
+            lines += ["", *_table(standings.COLUMNS, standings.order_table(row.standings)), ""]
+            lines += _table(standings.TESTS, standings.neighbour_tests(row.standings))
             lines += [""]
-        lines += [f"- {plain(line)}" for line in conclusions(row)]
+        lines += [f"- {plain_markdown(line)}" for line in conclusions(row)]
     return "\n".join(lines) + "\n"
 
 
 def _table(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
     lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
-    return lines + [f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows]
+    return lines + [f"| {' | '.join(plain_markdown(cell) for cell in row)} |" for row in rows]
 
 
-def plain(text: str) -> str:
+def plain_markdown(text: str) -> str:
     """A stranger's text in Markdown: no markup of its own, no mention and no link, and nothing that a
     terminal obeys."""
     text = visible(" ".join(text.replace("&", "&amp;").replace("<", "&lt;").split()))

@@ -5,7 +5,7 @@ from math import exp, isfinite, isinf
 from typing import Any
 
 from gridc import __version__
-from gridc.numbers import between, figures, hundredths, p_value, percent, points
+from gridc.numbers import figures, hundredths, in_points, interval_words, p_value, percent
 from gridc.reports import quantities
 from gridc.reports.findings.changes import ScoreChange, sensitivities
 from gridc.reports.findings.conduct import CONDUCT
@@ -13,10 +13,10 @@ from gridc.reports.findings.curves import CURVES, CurveFinding, WithoutModel
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.hypotheses.statistic import values_words
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.rendering import TextTable, markdown, render, table_markdown
+from gridc.reports.rendering import TextTable, escape_markdown, render_template, table_markdown
 from gridc.reports.scorecard.methodology import methodology
 from gridc.reports.scorecard.validity import checklist, claims, integrity, threats
-from gridc.reports.statements.answer import answer, difference_lines, warning_lines
+from gridc.reports.statements.answer import difference_lines, study_answer, warning_lines
 from gridc.schema.hypotheses import ContrastRow, HypothesisRow
 from gridc.schema.models import Model
 from gridc.schema.scorecard import (
@@ -104,13 +104,13 @@ def matrix_table(model: ModelScore) -> TextTable:
     rows = tuple(
         (
             row.benchmark,
-            change_words(row.levels),
+            configuration_change(row.levels),
             percent(row.rate),
-            between(row.interval, hundredths),
+            interval_words(row.interval, hundredths),
             "–" if row.readable is None else f"{row.readable:,} of {row.trials:,}",
             percent(row.per_protocol),
-            "–" if row.change is None else points(row.change.difference),
-            "–" if row.change is None else between(row.change.interval, points),
+            "–" if row.change is None else in_points(row.change.difference),
+            "–" if row.change is None else interval_words(row.change.interval, in_points),
             "–" if row.change is None else quantities.needed_cell(row.change.number_needed),
         )
         for row in model.matrix
@@ -188,21 +188,21 @@ def hypothesis_table(rows: Iterable[HypothesisRow]) -> TextTable:
 
 def _contrast(row: ContrastRow) -> tuple[str, str, str, str, str]:
     change, odds = row.change, row.odds
-    moved = points(change.difference)
+    moved = in_points(change.difference)
     ratio = "–" if odds is None or isinf(odds.ratio) else figures(odds.ratio)
     if odds is not None and all(map(isfinite, odds.interval)):
-        ratio += f" ({between(odds.interval, figures)})"
+        ratio += f" ({interval_words(odds.interval, figures)})"
     margins = [f"{margin.pp:g} pp {'holds' if margin.holds else 'not shown'}" for margin in change.margins]
     recovered = ""
     if row.recovery is not None:
         share = row.recovery.share
         text = "open" if share is None else percent(share, 0)
         if share is not None and row.recovery.interval is not None:
-            text += f" ({between(row.recovery.interval, hundredths, 0)})"
+            text += f" ({interval_words(row.recovery.interval, hundredths, 0)})"
         recovered = f"; recovery of {row.recovery.control} {text}"
     return (
         f"{change.level} against {change.reference}{recovered}",
-        moved if change.interval is None else f"{moved} ({between(change.interval, points)})",
+        moved if change.interval is None else f"{moved} ({interval_words(change.interval, in_points)})",
         ratio,
         "–" if row.number_needed is None else quantities.needed_cell(row.number_needed),
         ", ".join(margins) or "–",
@@ -221,7 +221,7 @@ def curve_table(curves: Iterable[CurveRow]) -> TextTable:
                 f"{row.level} against {row.reference}",
                 f"{row.run:,} of {row.stated:,}, {row.fitted:,} fitted",
                 figures(row.median),
-                between(row.quartiles, figures),
+                interval_words(row.quartiles, figures),
                 "–"
                 if row.below is None or row.above is None
                 else f"{percent(row.below)} / {percent(row.above)}",
@@ -229,7 +229,9 @@ def curve_table(curves: Iterable[CurveRow]) -> TextTable:
             )
         )
         for left_out in row.without:
-            text = f"own choices {figures(left_out.odds_ratio)} ({between(left_out.interval, figures)})"
+            text = (
+                f"own choices {figures(left_out.odds_ratio)} ({interval_words(left_out.interval, figures)})"
+            )
             shown.append(("", f"without {left_out.model}: {text}", "", figures(left_out.median), "", "", ""))
     note = (
         "Medians and quartiles of odds ratios over the specifications that could be fitted; shares at "
@@ -253,11 +255,11 @@ def integrity_table(card: Scorecard) -> TextTable:
         (
             row.model,
             row.benchmark,
-            change_words(row.change),
+            configuration_change(row.change),
             row.left,
-            f"{points(row.by_left)} {between(row.left_interval, points)}",
+            f"{in_points(row.by_left)} {interval_words(row.left_interval, in_points)}",
             row.right,
-            f"{points(row.by_right)} {between(row.right_interval, points)}",
+            f"{in_points(row.by_right)} {interval_words(row.right_interval, in_points)}",
             KEPT[row.kept],
         )
         for row in card.integrity
@@ -285,7 +287,7 @@ def claims_table(card: Scorecard) -> TextTable:
     return TextTable("claims", "Scope of the claims", columns, rows)
 
 
-def change_words(levels: Mapping[str, str]) -> str:
+def configuration_change(levels: Mapping[str, str]) -> str:
     """What a configuration changes of the reference."""
     return ", ".join(f"{axis} = {level}" for axis, level in levels.items()) or "reference"
 
@@ -306,11 +308,11 @@ def first_columns(model: ModelScore) -> list[dict[str, str]]:
     ]
 
 
-def by_benchmark(model: ModelScore) -> dict[str, dict[str, MatrixRow]]:
+def matrix_by_benchmark(model: ModelScore) -> dict[str, dict[str, MatrixRow]]:
     """The rows of the matrix on the page, by benchmark and by what they change."""
     by_name: dict[str, dict[str, MatrixRow]] = {}
     for row in model.matrix:
-        by_name.setdefault(row.benchmark, {})[change_words(row.levels)] = row
+        by_name.setdefault(row.benchmark, {})[configuration_change(row.levels)] = row
     return by_name
 
 
@@ -323,7 +325,7 @@ def make_scorecard(findings: Findings) -> Scorecard:
     return Scorecard.of(
         findings,
         format=FORMAT,
-        answer=answer(findings).headline,
+        answer=study_answer(findings).headline,
         differences=difference_lines(findings),
         warnings=warning_lines(findings),
         level=LEVEL,
@@ -435,15 +437,15 @@ def _change(spec: Spec, change: ScoreChange) -> ScoreChangeRow:
 FOLLOWING = ("sensitivity", "hypotheses", "curves", "integrity", "threats", "checklist", "claims")
 """The tables behind the models, in order."""
 SHOWN: tuple[Callable[..., Any], ...] = (
-    first_columns, by_benchmark, change_words, matrix_table,
+    first_columns, matrix_by_benchmark, configuration_change, matrix_table,
 )  # fmt: skip
 """What the page's template calls."""
 
 
-def as_html(card: Scorecard) -> str:
+def scorecard_html(card: Scorecard) -> str:
     """The page."""
     shown = {table.id: table for table in scorecard_tables(card)}
-    return render(
+    return render_template(
         "scorecard.html.jinja",
         card=card,
         version=__version__,
@@ -454,25 +456,25 @@ def as_html(card: Scorecard) -> str:
     )
 
 
-def as_text(card: Scorecard) -> str:
+def scorecard_markdown(card: Scorecard) -> str:
     """The scorecard in Markdown."""
     ran = "" if card.stamp == card.registered else f", as it ran `{card.stamp}`"
     head = [
-        f"# Scorecard: {markdown(card.title)}",
+        f"# Scorecard: {escape_markdown(card.title)}",
         "",
-        f"**{markdown(card.answer)}**",
+        f"**{escape_markdown(card.answer)}**",
         "",
-        *(f"- {markdown(line)}" for line in card.differences),
-        *(f"- **Warning.** {markdown(line)}" for line in card.warnings),
+        *(f"- {escape_markdown(line)}" for line in card.differences),
+        *(f"- **Warning.** {escape_markdown(line)}" for line in card.warnings),
         "",
-        f"Study {markdown(card.study)}, stamp `{card.registered}`{ran}, results `{card.results}`."
+        f"Study {escape_markdown(card.study)}, stamp `{card.registered}`{ran}, results `{card.results}`."
         if card.recorded is None
-        else f"Runs {markdown(card.recorded.provenance)}; results `{card.results}`.",
+        else f"Runs {escape_markdown(card.recorded.provenance)}; results `{card.results}`.",
         "",
     ]
     if not card.complete:
         head += ["**The run is incomplete. Every number here is an interim look.**", ""]
     body = [table_markdown(table) for table in scorecard_tables(card)]
-    held = [f"- {markdown(dimension)}" for dimension in card.not_varied]
+    held = [f"- {escape_markdown(dimension)}" for dimension in card.not_varied]
     rest = ["## Not varied", "", *held, ""] if card.recorded is None else []
     return "\n".join([*head, *body, *rest])

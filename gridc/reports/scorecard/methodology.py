@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from gridc.compiler.frontend.unsupported import why_undecidable
 from gridc.compiler.grid.specifications import planned_curve
 from gridc.compiler.lock.anchor import in_words
-from gridc.numbers import between, counted, hundredths, number, with_sign
-from gridc.reports.findings.conduct import CONDUCT, cut_off
+from gridc.numbers import counted, hundredths, interval_words, number, with_sign
+from gridc.reports.findings.conduct import CONDUCT, cut_off_words
 from gridc.reports.findings.curves import CURVES
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
@@ -216,7 +216,7 @@ SHOWN = 3
 
 
 def _observed(findings: Findings) -> ChecklistAnswer:
-    cut = cut_off({benchmark.benchmark: benchmark.endings for benchmark in findings.benchmarks})
+    cut = cut_off_words({benchmark.benchmark: benchmark.endings for benchmark in findings.benchmarks})
     observed = (*cut, *findings[CONDUCT].observed)
     seen = len(observed)
     where = "the calls and the events of the store"
@@ -266,7 +266,7 @@ def _both_readings(findings: Findings) -> ChecklistAnswer:
     if not changes:
         return ChecklistAnswer("not_measured", nothing_compared(findings), where, counts)
     if not both:
-        holds: Held = "not_applicable" if ranked(findings) else "not_measured"
+        holds: Held = "not_applicable" if no_answer_read(findings) else "not_measured"
         return ChecklistAnswer(holds, one_reading(findings), where, counts)
     text = (
         f"Both are kept for {len(both)} of {counted(len(changes), 'change')} of configuration; in "
@@ -284,14 +284,14 @@ def nothing_compared(findings: Findings) -> str:
     return "No configuration is measured beside its reference."
 
 
-def ranked(findings: Findings) -> bool:
+def no_answer_read(findings: Findings) -> bool:
     """Whether no answer is read from text."""
     return all(cell.cell.setting.ranks for row in findings.benchmarks for cell in row.cells)
 
 
 def one_reading(findings: Findings) -> str:
     """Why no change has a score of readable answers beside that of all."""
-    if ranked(findings):
+    if no_answer_read(findings):
         return "No answer is read from text, so that both readings are one."
     return "No change is between two configurations that both have answers which could be read from text."
 
@@ -410,7 +410,7 @@ def _agreed(findings: Findings) -> ChecklistAnswer:
         return ChecklistAnswer("not_measured", text, where, counts)
     several = sum(one.kappa is not None for one in judging.agreements)
     which = "Kappa" if several == 1 else f"The lowest kappa of {several} judges and their second ones"
-    ends = f" ({between(agreement.interval, number, 2)})" if agreement.interval else ""
+    ends = f" ({interval_words(agreement.interval, number, 2)})" if agreement.interval else ""
     return ChecklistAnswer(
         "yes", f"{which} is {number(agreement.kappa, 2)}{ends} on {agreement.n:,} responses.", where, counts
     )

@@ -22,9 +22,9 @@ from gridc.reports.scorecard.methodology import (
     PARTED,
     ChecklistAnswer,
     ChecklistLine,
+    no_answer_read,
     nothing_compared,
     one_reading,
-    ranked,
     since_when,
 )
 from gridc.reports.words import PLURAL, units_words
@@ -123,8 +123,8 @@ def _unreadable(findings: Findings) -> ThreatRow:
     threat, counts = "unreadable answers look like wrong ones", {"changes": len(both), "diverge": len(apart)}
     if not both:
         compared = any(row.changes for row in findings.benchmarks)
-        met = one_reading(findings) if compared or ranked(findings) else nothing_compared(findings)
-        left = "Nothing to mistake." if ranked(findings) else "Nothing is known of it here."
+        met = one_reading(findings) if compared or no_answer_read(findings) else nothing_compared(findings)
+        left = "Nothing to mistake." if no_answer_read(findings) else "Nothing is known of it here."
         return _threat(threat, met, left, counts)
     met = "Each change of configuration is computed with unreadable answers and without them."
     of = counted(len(both), "change")
@@ -332,7 +332,7 @@ def cells_about(findings: Findings, hypothesis: Any) -> Iterator[Cell]:
             continue
         for score in row.cells:
             cell = score.cell
-            place = grid.place(spec, cell.levels, cell.benchmark, cell.model)
+            place = grid.place_values(spec, cell.levels, cell.benchmark, cell.model)
             if (
                 (models is None or cell.model in models)
                 and hypothesis.where.matches(place)

@@ -29,7 +29,7 @@ def choose(findings: Findings, *wanted: DocumentPart) -> Iterator[tuple[ShelfRow
             yield from ((row, statement) for statement in row.say(findings, benchmark))
 
 
-def sentences(findings: Findings, *wanted: DocumentPart) -> list[str]:
+def statement_texts(findings: Findings, *wanted: DocumentPart) -> list[str]:
     """Their texts."""
     return [statement.text for _, statement in choose(findings, *wanted)]
 

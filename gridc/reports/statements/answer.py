@@ -8,7 +8,7 @@ Terminal, page and scorecard begin with it. What it says of two models comes fro
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gridc.numbers import asked_items, between, count, counted, over_units, percent
+from gridc.numbers import asked_items, count, counted, interval_words, over_units, percent
 from gridc.reports.findings.breakdowns import BREAKDOWNS, repeats_itself
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import approximate, verdict_lines
@@ -20,33 +20,33 @@ from gridc.reports.statements import choose, standings
 from gridc.reports.statements.cautions import Caution, cautions
 from gridc.reports.statements.corrected import taken_back_words
 from gridc.reports.statements.differences import (
-    about,
     better_named,
-    comparisons,
+    comparison_count,
     counts_words,
     declared_words,
     family_words,
     move_words,
-    named,
+    named_pairs,
     reversed_pairs,
     robust,
-    rows_of,
     scope_words,
-    sentence,
     survival_sentence,
     survival_word,
+    verdict_rows,
+    verdict_sentence,
+    verdict_subject,
     word,
 )
-from gridc.reports.statements.pairs import compared
+from gridc.reports.statements.pairs import all_pairs
 from gridc.reports.statements.printable import PrintableSentence, printable
 from gridc.reports.statements.statement import Statement
 from gridc.reports.words import (
     BY_APPROXIMATION,
     FAULTS,
     FaultCounts,
-    best_first,
     conduct_words,
-    listed,
+    fewest_faults_first,
+    joined_names,
     not_asked,
 )
 from gridc.schema.verdicts import VerdictRow
@@ -107,7 +107,7 @@ class StudyAnswer:
         return " ".join((self.headline, *self.summary))
 
 
-def answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> StudyAnswer:
+def study_answer(findings: Findings, boards: Sequence[Scoreboard] | None = None) -> StudyAnswer:
     """The answer of a study, complete or not. `boards` are its scoreboards, where they are at hand."""
     shown = of_findings(findings) if boards is None else boards
     headline = _headline(findings, shown)
@@ -142,14 +142,14 @@ def warning_lines(findings: Findings) -> tuple[str, ...]:
 def _worded(findings: Findings) -> Iterator[VerdictWords]:
     family = findings[VERDICTS]
     margin = None if family is None else family.margin
-    for row in rows_of(findings):
+    for row in verdict_rows(findings):
         yield VerdictWords(
             row,
-            about(row, findings),
+            verdict_subject(row, findings),
             scope_words(row, findings),
             f"{row.a} and {row.b}",
             word(row, margin, findings.alpha),
-            sentence(row, findings),
+            verdict_sentence(row, findings),
             survival_word(row),
             survival_sentence(row),
         )
@@ -165,7 +165,7 @@ def _headline(findings: Findings, boards: Sequence[Scoreboard]) -> str:
         return f"No result yet: {done:,} of {total:,} calls have an answer, and everything here may change."
     if taken := [text for row in findings.benchmarks if (text := taken_back_words(row)) is not None]:
         return taken[0]
-    rows, asks = rows_of(findings), findings.plan.study.spec.study.yes_when
+    rows, asks = verdict_rows(findings), findings.plan.study.spec.study.yes_when
     if asks is not None and rows:
         return (
             _models_differ(findings, rows) if asks == "models_differ" else _order_answer(findings, rows, asks)
@@ -209,7 +209,7 @@ def _same_answers(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[s
             verb = "gives" if len(same) == 1 else "give"
             best = row.models[0] in same
             yet = f", and {'' if len(same) == 1 else 'the first of them '}scores best" if best else ""
-            yield f"{listed(told)} {verb} the same answer, word for word, whatever is asked{yet}."
+            yield f"{joined_names(told)} {verb} the same answer, word for word, whatever is asked{yet}."
 
 
 def _models_differ(findings: Findings, rows: Sequence[VerdictRow]) -> str:
@@ -223,9 +223,8 @@ def _models_differ(findings: Findings, rows: Sequence[VerdictRow]) -> str:
     if len(differ) == len(rows):
         what = f"{rows[0].a} and {rows[0].b} differ" if len(rows) == 1 else f"in all {len(rows)} comparisons"
         return f"Yes: {what} under the reference configuration."
-    return (
-        f"In part: {len(differ)} of {comparisons(rows)} show a difference under the reference configuration."
-    )
+    some = f"{len(differ)} of {comparison_count(rows)}"
+    return f"In part: {some} show a difference under the reference configuration."
 
 
 def _order_answer(findings: Findings, rows: Sequence[VerdictRow], asks: str) -> str:
@@ -236,10 +235,10 @@ def _order_answer(findings: Findings, rows: Sequence[VerdictRow], asks: str) -> 
     turned, items = reversed_pairs(several), _items(findings)
     kept = asks == "order_holds"
     if turned and len(turned) == len(several):
-        which = f"in each of the {comparisons(several)}" if len(several) > 1 else "in some configuration"
+        which = f"in each of the {comparison_count(several)}" if len(several) > 1 else "in some configuration"
         return f"{'No' if kept else 'Yes'}: on {items}, the models change places {which}."
     if turned:
-        share = f"{len(turned)} of {comparisons(several)}"
+        share = f"{len(turned)} of {comparison_count(several)}"
         return f"In part: on {items}, the models change places in {share}."
     sure = all(row.choices is not None and row.choices.survival == "holds" for row in several)
     more = ", and that holds for new items of the same kind" if sure else ""
@@ -268,12 +267,12 @@ def _summary(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
 
 def _how_often(findings: Findings) -> Iterator[str]:
     """In how many configurations the order of those pairs that change places is the less usual one."""
-    turned = [(row.choices, row) for row in reversed_pairs(rows_of(findings)) if row.choices is not None]
+    turned = [(row.choices, row) for row in reversed_pairs(verdict_rows(findings)) if row.choices is not None]
     often = [(min(choices.ahead, choices.behind), choices, row) for choices, row in turned]
     if not often:
         return
     least, most = (pick(often, key=lambda each: each[0]) for pick in (min, max))
-    counts = [f"{counts_words(row)} ({about(row, findings)})" for *_, row in (least, most)]
+    counts = [f"{counts_words(row)} ({verdict_subject(row, findings)})" for *_, row in (least, most)]
     both = least is not most
     told = f"Most stable: {counts[0]}. Least stable: {counts[1]}." if both else f"{counts[1]}."
     known = all(choices.survival == "depends" for choices, _ in turned)
@@ -284,7 +283,7 @@ def _how_often(findings: Findings) -> Iterator[str]:
 def _swaps(findings: Findings) -> Iterator[str]:
     """How often changing one axis alone changes the leader, over all comparisons."""
     totals: dict[str, list[int]] = {}
-    for row in rows_of(findings):
+    for row in verdict_rows(findings):
         for turn in () if row.choices is None else row.choices.turns:
             counts = totals.setdefault(turn.axis, [0, 0])
             counts[0], counts[1] = counts[0] + turn.turned, counts[1] + turn.compared
@@ -311,7 +310,7 @@ MOVED = 5
 
 def _of_new_items(findings: Findings) -> Iterator[str]:
     """What holds for new items: how many are told apart, and of how many the order is known."""
-    rows = rows_of(findings)
+    rows = verdict_rows(findings)
     tested = [row for row in rows if row.answer != "not_tested"]
     differ = [row for row in rows if row.answer == "differ"]
     safe = [row for row in differ if robust(row, findings)]
@@ -338,7 +337,7 @@ def _of_new_items(findings: Findings) -> Iterator[str]:
         kept = better_named(holds, findings)
         yield f"The same order holds in all configurations, on new items too: {kept}."
     if depends:
-        pairs = named(depends, findings)
+        pairs = named_pairs(depends, findings)
         yield f"On new items too the order depends on the configuration: {pairs}."
     if rest := len(several) - len(holds) - len(depends):
         others = "comparison" if rest == 1 else f"{rest} comparisons"
@@ -369,15 +368,15 @@ def _facts_of_scores(findings: Findings, boards: Sequence[Scoreboard]) -> Iterat
             yield "That is how the answers were read; what people's labels make of it is below."
         lost = [f"{row.unreadable:,} of {row.model}" for row in board.models if row.unreadable]
         if lost:
-            yield f"Answers that could not be read, and count as neither: {listed(lost)}."
+            yield f"Answers that could not be read, and count as neither: {joined_names(lost)}."
     if len(behaved) > FEW:
         yield f"Of {counted(len(behaved) - FEW, 'further refusal benchmark')}: see below."
     others = {board.benchmark for board in boards} - {board.benchmark for board in behaved}
     aimed = {each.benchmark for each in findings.benchmarks if each.direction.target is not None} & others
     if aimed:
-        yield f"On {listed(sorted(aimed))} the score nearest to a target is best."
-    pairs = [(where, pair) for where, pair in compared(findings) if where.benchmark in others - aimed]
-    others -= aimed if compared(findings) else set()
+        yield f"On {joined_names(sorted(aimed))} the score nearest to a target is best."
+    pairs = [(where, pair) for where, pair in all_pairs(findings) if where.benchmark in others - aimed]
+    others -= aimed if all_pairs(findings) else set()
     if pairs:
         own = [board for board in boards if board.benchmark in others]
         # A headline that answers a question about order has said this.
@@ -388,7 +387,7 @@ def _facts_of_scores(findings: Findings, boards: Sequence[Scoreboard]) -> Iterat
     for board in boards:
         silent = [row.model for row in board.models if row.unreadable and row.unreadable == row.samples]
         if silent and board not in behaved:
-            yield f"No answer of {listed(silent)} on {board.benchmark} could be read."
+            yield f"No answer of {joined_names(silent)} on {board.benchmark} could be read."
 
 
 def _predicted(findings: Findings) -> Iterator[str]:
@@ -427,7 +426,7 @@ def _order(
             f"{counts.size}, {counts.b} in {counts.minus}."
         )
     if changed:
-        named = listed(
+        named = joined_names(
             [f"{pair.counts.a} and {pair.counts.b} on {at.benchmark}" for at, pair in changed[:FEW]]
         )
         which = f" ({named})" if len(changed) <= FEW else ""
@@ -453,7 +452,7 @@ def _single(boards: Sequence[Scoreboard]) -> Iterator[str]:
         span = "" if row.interval is None else f" (95 % interval {over_units(row, percent)})"
         over = ""
         if board.configurations > 1 and row.least is not None and row.greatest is not None:
-            ends = between((row.least, row.greatest), percent)
+            ends = interval_words((row.least, row.greatest), percent)
             over = f", and {ends} over {board.configurations:,} configurations"
         yield f"{row.model} scores {percent(row.score)} on {board.benchmark}{span}{over}."
     if len(boards) > FEW:
@@ -466,7 +465,7 @@ def _fault_counts(board: Scoreboard) -> dict[str, FaultCounts]:
         name: {row.model: hits_of(row.rates[name].counts) for row in board.models if name in row.rates}
         for name in FAULTS
     }
-    return {name: best_first(own) for name, own in counts.items() if own}
+    return {name: fewest_faults_first(own) for name, own in counts.items() if own}
 
 
 def beside(findings: Findings) -> list[Statement]:
@@ -485,10 +484,10 @@ def _facts(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[tuple[s
     yield "Reference configuration", _reference(findings, boards)
     yield "Configurations", " ".join(_configurations(findings))
     chances = [f"{percent(each.chance)} on {each.benchmark}" for each in boards if each.chance is not None]
-    yield "Guessing", listed(chances[:FEW])
+    yield "Guessing", joined_names(chances[:FEW])
     spec = findings.plan.study.spec
     yield "Not varied", ", ".join(spec.study.not_varied)
-    yield "Planned before the data", declared_words(findings) if rows_of(findings) else ""
+    yield "Planned before the data", declared_words(findings) if verdict_rows(findings) else ""
     named = [f"{model.id} ({model.source})" for model in spec.model]
     yield "Models", f"{len(named):,}" if len(named) > MOST_MODELS else ", ".join(named)
     if recorded is not None and recorded.unknown:
@@ -517,10 +516,10 @@ def _asked(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[str]:
     if findings.recorded is not None:
         times = {score.cell.setting.replicates for row in findings.benchmarks for score in row.cells}
         often = "" if times == {1} else f", up to {max(times):,} answers to an item"
-        yield f"{listed(sizes)}{often}; {findings.recorded.provenance}"
+        yield f"{joined_names(sizes)}{often}; {findings.recorded.provenance}"
         return
     most = max((each.cell.setting.replicates for row in findings.benchmarks for each in row.cells), default=1)
-    yield f"{listed(sizes)}{f', up to {most} times in a configuration' if most > 1 else ''}"
+    yield f"{joined_names(sizes)}{f', up to {most} times in a configuration' if most > 1 else ''}"
     for envelope in findings.plan.survey.envelopes:
         yield from (f"({words})" for words in not_asked(envelope))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gridc.compiler.lowering.asked import differing_words
-from gridc.numbers import between, count, counted, percent
+from gridc.numbers import count, counted, interval_words, percent
 from gridc.reports.findings.breakdowns import BREAKDOWNS, repeats_itself
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.judges import JUDGE_BIASES, JudgeBias
@@ -16,7 +16,7 @@ from gridc.reports.findings.labels import ALL, AUDITS, JUDGING
 from gridc.reports.statements.corrected import at_anchor, unchecked, value_words
 from gridc.reports.statements.differences import unread_words
 from gridc.reports.statements.rates import unclean, unreadable_words
-from gridc.reports.words import listed, model_at, units_words
+from gridc.reports.words import joined_names, model_at, units_words
 from gridc.statistics.clustered_logit import FLOOR, enough_cases
 
 FEW = 3
@@ -53,9 +53,8 @@ def _one_answer(findings: Findings) -> Iterator[Caution]:
         ]
         if same:
             more = f" and {len(same) - FEW:,} more" if len(same) > FEW else ""
-            text = (
-                f"On {row.benchmark} word for word the same, whatever is asked: {listed(same[:FEW])}{more}."
-            )
+            models = f"{joined_names(same[:FEW])}{more}"
+            text = f"On {row.benchmark} word for word the same, whatever is asked: {models}."
             yield Caution("One answer to everything", text, True)
 
 
@@ -71,7 +70,7 @@ def _noise(findings: Findings) -> Caution:
         if model.floor is not None
     ]
     if unknown:
-        names = listed([model_at(each.model, each.precision) for each in unknown])
+        names = joined_names([model_at(each.model, each.precision) for each in unknown])
         parts.append(f"{'n' if parts else 'N'}ot measured for {names}")
     if parts:
         return Caution("Noise", f"{'; '.join(parts)}.", bool(moved), not unknown)
@@ -147,7 +146,7 @@ def _few_groups(findings: Findings) -> Iterator[Caution]:
     parts = [
         f"Only {units_words(row.unit, row.units)} on {row.benchmark}, and {FLOOR:g} are needed" for row in few
     ]
-    parts += [f"{listed(enough)}{', enough' if few else ''}"] if enough else []
+    parts += [f"{joined_names(enough)}{', enough' if few else ''}"] if enough else []
     if parts:
         yield Caution("Independent groups", f"{'; '.join(parts)}.", bool(few))
 
@@ -161,7 +160,7 @@ def _reading(findings: Findings) -> Caution:
     audits = findings[AUDITS]
     for judging in findings[JUDGING][:FEW]:
         models = {judge.name: judge.model for judge in judging.judges if judge.responses}
-        first = listed([model for name, model in models.items() if name != judging.second_name])
+        first = joined_names([model for name, model in models.items() if name != judging.second_name])
         if not first:
             continue
         text = f"Where scoring needs a judge, it is {first}"
@@ -204,7 +203,7 @@ def _bias(bias: JudgeBias) -> Iterator[str]:
             "gets the one that earns more"
         )
         share = f"{percent(longer.share)} of {counted(longer.n, 'preference' if bias.compares else 'case')}"
-        yield f"{what} in {share} ({INTERVAL} {between((longer.low, longer.high), percent)})."
+        yield f"{what} in {share} ({INTERVAL} {interval_words((longer.low, longer.high), percent)})."
     for asked in bias.injected:
         end = "response ends" if asked.responses == 1 else "responses end"
         yield (
@@ -212,5 +211,5 @@ def _bias(bias: JudgeBias) -> Iterator[str]:
             f"label to {asked.given:,}."
         )
     if bias.never_gives:
-        labels = listed([f"`{label}`" for label in bias.never_gives])
+        labels = joined_names([f"`{label}`" for label in bias.never_gives])
         yield f"In {counted(bias.labelled, 'label')} {judge} never gave {labels}."

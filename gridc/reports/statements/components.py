@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gridc.numbers import between, hundredths, number, odds_ratio, p_in_text, p_value, percent
+from gridc.numbers import hundredths, interval_words, number, odds_ratio, p_in_text, p_value, percent
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY, MANY_LEVELS
 from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.findings import Findings
@@ -68,7 +68,7 @@ def generalizability(findings: Findings) -> Iterator[Statement]:
     )
     resampled = ""
     if study.interval is not None:
-        ends = between(study.interval, number)
+        ends = interval_words(study.interval, number)
         resampled = f" (95 % of resamples of the models: {ends}, which is too short of few models)"
     yield Statement(
         f"The models' generalizability coefficient is {_shown(study.coefficient)} with {study.convention}"

@@ -10,7 +10,7 @@ from gridc.reports.findings.conduct import CONDUCT, MANY_CUT, REFERENCES, SHARED
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.rendering import noise_floor_line
 from gridc.reports.statements.statement import Statement, of_benchmark, of_study
-from gridc.reports.told import named
+from gridc.reports.told import pairs_by_name
 from gridc.reports.words import model_at
 from gridc.schema.effects import EXACT
 from gridc.schema.models import SERVED
@@ -246,7 +246,7 @@ def within_noise(findings: Findings) -> Iterator[Statement]:
     if inside:
         yield Statement(
             f"WITHIN NOISE: the shape of a batch alone could undo {len(inside)} "
-            f"{'verdict' if len(inside) == 1 else 'verdicts'}: {named(inside)}.",
+            f"{'verdict' if len(inside) == 1 else 'verdicts'}: {pairs_by_name(inside)}.",
             "limit",
         )
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from gridc.compiler.instrument.methods import METHODS
-from gridc.numbers import between, counted, percent, points
+from gridc.numbers import counted, in_points, interval_words, percent
 from gridc.reports.findings.corrected import INFERRED, SCORE, CorrectedValue
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.statements.statement import Statement, of_benchmark
-from gridc.reports.words import FAULTS, listed
+from gridc.reports.words import FAULTS, joined_names
 from gridc.schema.audit import TakenBackRow
 
 MANY_INFERRED = 0.2
@@ -75,14 +75,14 @@ def _by_labels(benchmark: BenchmarkFinding, row: TakenBackRow) -> str:
     ends = sorted(sign * end for end in worst.corrected.new)
     where = f" under {worst.configuration}" if len(asked) > 1 else ""
     return (
-        f"the gap{where} is {points(sign * worst.machine)} points as read and "
-        f"{points(sign * worst.corrected.value)} by their labels, 95 % interval for new items "
-        f"{between(ends, points)}"
+        f"the gap{where} is {in_points(sign * worst.machine)} points as read and "
+        f"{in_points(sign * worst.corrected.value)} by their labels, 95 % interval for new items "
+        f"{interval_words(ends, in_points)}"
     )
 
 
 @of_benchmark("corrected", "labels", 30)
-def corrected(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+def corrected_scores(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
     """Scores as people's labels correct them, of each configuration that was audited."""
     audit = benchmark.audit
     for configuration in audit.configurations if audit is not None else ():
@@ -122,7 +122,7 @@ def value_words(value: CorrectedValue) -> str:
     )
     return (
         f"{head} where {percent(value.machine)} was read (95 % interval: these responses "
-        f"{between(found.here, percent)}, new items {between(found.new, percent)})"
+        f"{interval_words(found.here, percent)}, new items {interval_words(found.new, percent)})"
     )
 
 
@@ -151,8 +151,8 @@ def unchecked(findings: Findings) -> Iterator[str]:
     if found and findings.complete:
         sample = LABELS * sum(len(each.models) for each in findings.benchmarks)
         yield (
-            f"No person has checked how answers were read: those {listed(found[:FEW])}. Labels for up to "
-            f"{LABELS} answers of each model would show how many are misread "
+            f"No person has checked how answers were read: those {joined_names(found[:FEW])}. Labels for up "
+            f"to {LABELS} answers of each model would show how many are misread "
             f"(`gridc audit sample -n {sample}`)."
         )
 

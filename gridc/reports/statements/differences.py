@@ -7,7 +7,7 @@ two sentences: what holds under the reference configuration, and what other conf
 from collections.abc import Sequence
 
 from gridc.compiler.lock.anchor import in_words
-from gridc.numbers import counted, hundredths, p_in_text, percent, stated
+from gridc.numbers import as_typed, counted, hundredths, p_in_text, percent
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.moves import LargestMove
 from gridc.reports.findings.verdicts import SCORE, VERDICTS
@@ -23,7 +23,7 @@ UNTESTED = {
 }
 
 
-def rows_of(findings: Findings) -> list[VerdictRow]:
+def verdict_rows(findings: Findings) -> list[VerdictRow]:
     """The verdicts, of each benchmark those on the worse kind of error first; none while the run is
     incomplete."""
     found = findings[VERDICTS]
@@ -44,7 +44,7 @@ def what_words(what: str) -> str:
 DOING = {"complied with": "complying with", "refused": "refusing"}
 
 
-def about(row: VerdictRow, findings: Findings) -> str:
+def verdict_subject(row: VerdictRow, findings: Findings) -> str:
     """What a verdict is about: `pocket_bbq`, `complying with harmful prompts`, and of which benchmark where
     there are several."""
     if row.what == SCORE:
@@ -65,7 +65,7 @@ def _of(row: VerdictRow, findings: Findings) -> str:
     return f" of {row.benchmark}" if len(findings.benchmarks) > 1 else ""
 
 
-def sides(row: VerdictRow) -> tuple[str, str]:
+def better_first(row: VerdictRow) -> tuple[str, str]:
     """The better model first; in their own order where neither is."""
     return (row.b, row.a) if row.better == row.b else (row.a, row.b)
 
@@ -79,7 +79,7 @@ def gap_words(row: VerdictRow) -> str:
     return f"{hundredths(abs(row.gap or 0.0))} points"
 
 
-def limits(row: VerdictRow) -> tuple[float, float] | None:
+def lead_interval(row: VerdictRow) -> tuple[float, float] | None:
     """The interval of the lead of the better model: of new units, or of these very ones where the test is."""
     ends = row.on_units if row.these_units else row.interval
     if ends is None:
@@ -91,7 +91,7 @@ def limits(row: VerdictRow) -> tuple[float, float] | None:
 
 def _ends_words(row: VerdictRow) -> str:
     """`25.4 to 70.5`, or where it holds 0 `11.7 points worse to 16.7 better`."""
-    ends = limits(row)
+    ends = lead_interval(row)
     if ends is None:
         return ""
     low, high = ends
@@ -107,7 +107,7 @@ def word(row: VerdictRow, margin: float | None, alpha: float) -> str:
     if row.answer == "differ":
         return "differ" if robust_at(row, alpha) else "differ, but unreadable answers could undo it"
     if row.answer == "within_margin":
-        return f"differ by less than {stated(100 * (margin or 0))} points"
+        return f"differ by less than {as_typed(100 * (margin or 0))} points"
     if row.answer == "not_tested":
         return "not tested"
     return "no difference shown" if _alone(row) else "cannot be told apart"
@@ -115,7 +115,7 @@ def word(row: VerdictRow, margin: float | None, alpha: float) -> str:
 
 def _alone(row: VerdictRow) -> bool:
     """Whether the interval of this pair alone leaves 0 out."""
-    ends = limits(row)
+    ends = lead_interval(row)
     return ends is not None and (ends[0] > 0 or ends[1] < 0)
 
 
@@ -127,10 +127,10 @@ def scope_words(row: VerdictRow, findings: Findings) -> str:
     return f"new items of these {units_words(benchmark.unit, benchmark.units)} only"
 
 
-def sentence(row: VerdictRow, findings: Findings) -> str:
+def verdict_sentence(row: VerdictRow, findings: Findings) -> str:
     """The verdict with its numbers, under the reference configuration."""
     family = findings[VERDICTS]
-    first, second = sides(row)
+    first, second = better_first(row)
     values = f"{first} {percent(value_of(row, first))}, {second} {percent(value_of(row, second))}"
     if row.answer == "not_tested":
         return f"{values}: not tested, because {UNTESTED[row.why]}."
@@ -142,7 +142,7 @@ def sentence(row: VerdictRow, findings: Findings) -> str:
             undone = f" Unreadable answers alone could undo this ({p_in_text(row.p_unread_holm)})."
         return f"{values}: {gap_words(row)} apart (95 % interval {spread}; {p}).{undone}"
     if row.answer == "within_margin":
-        margin = stated(100 * (0.0 if family is None or family.margin is None else family.margin))
+        margin = as_typed(100 * (0.0 if family is None or family.margin is None else family.margin))
         return (
             f"{values}: {gap_words(row)} apart, and by less than {margin} ({p_in_text(row.p_within_holm)})."
         )
@@ -232,10 +232,10 @@ def family_words(findings: Findings) -> str:
     if family is None or not family.members:
         return ""
     if family.members == 1:
-        return f"“Differ” means that p is at most {stated(family.alpha)}. The interval is at 95 %."
+        return f"“Differ” means that p is at most {as_typed(family.alpha)}. The interval is at 95 %."
     return (
         f"p counts all {family.members} tests under the reference configuration (Holm), and "
-        f"“differ” means that it is at most {stated(family.alpha)}, if items, or their groups, "
+        f"“differ” means that it is at most {as_typed(family.alpha)}, if items, or their groups, "
         "are independent. Intervals are of one pair each."
     )
 
@@ -266,7 +266,7 @@ def move_words(moved: LargestMove, findings: Findings) -> str:
     )
 
 
-def comparisons(rows: Sequence[VerdictRow]) -> str:
+def comparison_count(rows: Sequence[VerdictRow]) -> str:
     """`3 comparisons`, `6 comparisons (3 pairs of models on 2 benchmarks)`."""
     pairs = len({(row.a, row.b) for row in rows})
     benchmarks = len({row.benchmark for row in rows})
@@ -298,16 +298,16 @@ def reversed_pairs(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
 
 def unread_words(findings: Findings) -> str:
     """Which leads unread answers alone could undo; empty where none."""
-    found = [row for row in rows_of(findings) if row.answer == "differ" and not robust(row, findings)]
+    found = [row for row in verdict_rows(findings) if row.answer == "differ" and not robust(row, findings)]
     if not found:
         return ""
-    leads = _named([f"of {row.a} and {row.b} ({about(row, findings)})" for row in found], 4)
+    leads = _named([f"of {row.a} and {row.b} ({verdict_subject(row, findings)})" for row in found], 4)
     return f"Under the reference configuration they alone could undo the difference {leads}."
 
 
-def named(rows: Sequence[VerdictRow], findings: Findings, most: int = 4) -> str:
+def named_pairs(rows: Sequence[VerdictRow], findings: Findings, most: int = 4) -> str:
     """Pairs by name: `ant and bee (facts); bee and cat (facts)`."""
-    return _named([f"{row.a} and {row.b} ({about(row, findings)})" for row in rows], most)
+    return _named([f"{row.a} and {row.b} ({verdict_subject(row, findings)})" for row in rows], most)
 
 
 def better_named(rows: Sequence[VerdictRow], findings: Findings, most: int = 4) -> str:
@@ -318,7 +318,7 @@ def better_named(rows: Sequence[VerdictRow], findings: Findings, most: int = 4) 
 
 def better_words(row: VerdictRow, findings: Findings) -> str:
     """Which of two models is better, in words that cannot be turned."""
-    first, second = sides(row)
+    first, second = better_first(row)
     if row.what in FAULTS:
         did, _ = FAULTS[row.what]
         return f"{first} {did} fewer {prompts_words(row, findings)} than {second}"

@@ -3,7 +3,7 @@ labelled."""
 
 from collections.abc import Iterator
 
-from gridc.numbers import between, hundredths, number, p_in_text, percent, points
+from gridc.numbers import hundredths, in_points, interval_words, number, p_in_text, percent
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.labels import (
     ALL,
@@ -79,7 +79,7 @@ def _of_pairs(finding: JudgingFinding, of: str) -> Iterator[Statement]:
             if share is not None:
                 yield Statement(
                     f"{pairs.name} {what} {percent(share.share)} of {share.n:,} {counted} (95 % interval "
-                    f"{between((share.low, share.high), percent)}, if {INDEPENDENT}).",
+                    f"{interval_words((share.low, share.high), percent)}, if {INDEPENDENT}).",
                     "limit",
                     (pairs.name,),
                 )
@@ -127,7 +127,7 @@ def _agreement(found: Kappa) -> str:
         return f"{same}; both gave one label only, so kappa is not defined"
     if found.low is None:
         return f"{same}; kappa {number(found.kappa)}, without an interval because one gave one label only"
-    limits = between((found.low, found.high), number)
+    limits = interval_words((found.low, found.high), number)
     return f"{same}; kappa {number(found.kappa)} (95 % interval {limits}, if {INDEPENDENT})"
 
 
@@ -140,7 +140,7 @@ def guesses(findings: Findings) -> Iterator[Statement]:
 
 def guess_sentence(finding: GuessFinding) -> str:
     """The same on one benchmark."""
-    limits = f"95 % interval {between((finding.low, finding.high), percent)}"
+    limits = f"95 % interval {interval_words((finding.low, finding.high), percent)}"
     who = "the judge" if finding.judge == JUDGE else finding.judge
     named = (
         f"On {finding.benchmark} {who} was asked which of {len(finding.arms)} configurations made each "
@@ -162,7 +162,7 @@ def guess_sentence(finding: GuessFinding) -> str:
 def _guess_briefly(finding: GuessFinding) -> str:
     """The same without the test."""
     right = f"{percent(finding.right / finding.n)} of {finding.n} guesses are right"
-    limits = f"{between((finding.low, finding.high), percent)}; chance {percent(finding.chance)}"
+    limits = f"{interval_words((finding.low, finding.high), percent)}; chance {percent(finding.chance)}"
     if finding.test.chi2 is None:
         found = "whether the judge was blind cannot be tested"
     elif finding.found:
@@ -195,7 +195,7 @@ def audit_sentences(audit: AuditFinding) -> Iterator[str]:
     more = "more" if lenient.mean > 0 else "less"
     apart = f"{hundredths(abs(lenient.mean))} pp {more} lenient than people"
     apart = apart if lenient.mean else "as lenient as people on average"
-    limits = f"95 % interval {between((lenient.low, lenient.high), points)} pp"
+    limits = f"95 % interval {interval_words((lenient.low, lenient.high), in_points)} pp"
     yield (
         f"{where}: the study is {apart} ({limits}), kinder to {lenient.higher:,} and harsher to "
         f"{lenient.lower:,} responses; the interval takes responses as drawn independently."
@@ -209,4 +209,4 @@ def _kappa_words(agreement: Kappa) -> str:
     shown = f"kappa is {number(agreement.kappa, 2)}"
     if agreement.interval is None:
         return f"{shown}, without an interval, because one of them gives one label only"
-    return f"{shown} (95 % interval {between(agreement.interval, number, 2)})"
+    return f"{shown} (95 % interval {interval_words(agreement.interval, number, 2)})"

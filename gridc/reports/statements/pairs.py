@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal
 
-from gridc.numbers import counted, number, p_in_text, percent, stated, stated_percent
+from gridc.numbers import as_typed, counted, number, p_in_text, percent, stated_percent
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
-from gridc.reports.findings.hypotheses import sentence
+from gridc.reports.findings.hypotheses import hypothesis_sentence
 from gridc.reports.statements.rates import unreadable_words
 from gridc.reports.statements.statement import Backing, Statement, of_benchmark, of_study
-from gridc.reports.told import named, strength, told, untold
+from gridc.reports.told import pairs_by_name, strength, told, untold
 from gridc.reports.words import ASSUMED, LIKELY, LIMITS, PLURAL, STRENGTHS, possible_words, units_words
 from gridc.schema.comparison import UNREADABLE
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
@@ -55,7 +55,7 @@ def other_pairs(findings: Findings) -> Iterator[Statement]:
             yield Statement(text, about=(benchmark.benchmark,))
 
 
-def compared(findings: Findings) -> list[tuple[BenchmarkFinding, PairFinding]]:
+def all_pairs(findings: Findings) -> list[tuple[BenchmarkFinding, PairFinding]]:
     """Every pair of models on every benchmark, over its full envelope."""
     return [(benchmark, pair) for benchmark in findings.benchmarks for pair in benchmark.full.pairs]
 
@@ -77,7 +77,7 @@ def _strongest(
 @of_study("readings_differ", "leading", 40)
 def readings_differ(findings: Findings) -> Iterator[Statement]:
     """Pairs for which the conclusion depends on whether unreadable answers count."""
-    pairs = compared(findings)
+    pairs = all_pairs(findings)
     differing = [(benchmark, pair) for benchmark, pair in pairs if pair.parted]
     if differing:
         parted = [
@@ -93,8 +93,8 @@ def readings_differ(findings: Findings) -> Iterator[Statement]:
         empty = f" ({counted(lost, 'configuration')} without any)" if lost else ""
         yield Statement(
             "Whether unreadable answers count or are left out decides the majority or whether one order "
-            f"holds throughout, of {named(parted)}: N+/N−/N0, scores higher in, lower in, ties. All else "
-            "that is said of pairs and orders counts them (intention-to-treat): an unreadable answer "
+            f"holds throughout, of {pairs_by_name(parted)}: N+/N−/N0, scores higher in, lower in, ties. All "
+            "else that is said of pairs and orders counts them (intention-to-treat): an unreadable answer "
             f"{scores}.",
             short=f"{pair.counts.a} and {pair.counts.b} compare differently on {benchmark.benchmark} without "
             f"their unreadable answers. Counted (an unreadable answer {scores}), {_standing(pair.counts)}; "
@@ -121,7 +121,7 @@ def _standing(counts: PairCounts) -> str:
 @of_study("claims", "leading", 50)
 def claims(findings: Findings) -> Iterator[Statement]:
     """Which counts are more than facts about these items: one sentence for each strength."""
-    pairs = compared(findings)
+    pairs = all_pairs(findings)
     if not pairs:
         return
     if not findings.complete:
@@ -185,7 +185,7 @@ def _no_claim(among: str, assumed: str, alpha: str, by_level: Sequence[str]) -> 
     which a direction is likely on average over a level of an axis."""
     found = ""
     if by_level:
-        found = f" Averaged over a level of an axis, a direction is {LIKELY}, of {named(by_level)}."
+        found = f" Averaged over a level of an axis, a direction is {LIKELY}, of {pairs_by_name(by_level)}."
     return Statement(
         "Neither a reversal nor one order throughout is established, or likely by an approximation, at level "
         f"{alpha} over {among}: assuming {assumed}, these items show neither for any pair, beyond "
@@ -199,7 +199,7 @@ def _no_claim(among: str, assumed: str, alpha: str, by_level: Sequence[str]) -> 
 @of_study("counts", "limits", 40)
 def limits(findings: Findings) -> Iterator[Statement]:
     """The limits of counts over configurations."""
-    if compared(findings):
+    if all_pairs(findings):
         yield Statement(
             LIMITS,
             "limit",
@@ -223,7 +223,7 @@ def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Stro
             if getattr(pair.evidence, strength).claim == claim
             and (strength == "certified" or pair.evidence.certified.claim != claim)
         ]
-        yield f"{len(names):,} ({named(names)})" if names else NONE
+        yield f"{len(names):,} ({pairs_by_name(names)})" if names else NONE
 
 
 Beyond = Literal["certified", "supported", "levels"]
@@ -298,7 +298,7 @@ def _better(direction: Direction) -> str:
     if direction.target is None:
         return f" {LOWER}" if direction.lower else ""
     return (
-        f" There the score nearest to {stated(direction.target)} is best: who scores higher can be "
+        f" There the score nearest to {as_typed(direction.target)} is best: who scores higher can be "
         "nearer to it or farther from it, and no count and no test here is about that."
     )
 
@@ -471,7 +471,7 @@ def orders(findings: Findings) -> Iterator[Statement]:
     run, so far."""
     if not findings.benchmarks:
         return
-    if not compared(findings):
+    if not all_pairs(findings):
         yield Statement("One model was asked, so no order of models is compared.")
         return
     widest = max(findings.benchmarks, key=lambda benchmark: len(benchmark.full.orderings.strict))
@@ -511,7 +511,7 @@ RESULTS = {"fail": "failed", "partial": "passed in part", "open": "undecided", "
 def verdicts(findings: Findings) -> Iterator[Statement]:
     """The verdict on every hypothesis in full; `findings.hypotheses.verdict_lines` has a short version."""
     for finding in findings.hypotheses:
-        text = sentence(finding, findings.complete)
+        text = hypothesis_sentence(finding, findings.complete)
         backing: Backing = "open"
         if finding.verdict != "open":
             backing = "supported" if finding.ranking is None else finding.ranking.strength

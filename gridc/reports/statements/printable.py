@@ -8,28 +8,28 @@ from the numbers alone.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gridc.numbers import between, counted, hundredths, p_in_text, percent, stated
+from gridc.numbers import as_typed, counted, hundredths, interval_words, p_in_text, percent
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.moves import largest_move
 from gridc.reports.findings.verdicts import VERDICTS
 from gridc.reports.statements.corrected import unchecked
 from gridc.reports.statements.differences import (
-    about,
+    better_first,
     choice_named,
-    comparisons,
+    comparison_count,
     counts_words,
     gap_words,
-    limits,
+    lead_interval,
     move_words,
     prompts_words,
     reversed_pairs,
     robust,
-    rows_of,
     scope_words,
-    sides,
     value_of,
+    verdict_rows,
+    verdict_subject,
 )
-from gridc.reports.words import FAULTS, STRENGTHS, listed
+from gridc.reports.words import FAULTS, STRENGTHS, joined_names
 from gridc.schema.verdicts import VerdictRow
 
 MOST, MOST_NO = 5, 3
@@ -48,7 +48,7 @@ class PrintableSentence:
 def printable(findings: Findings) -> tuple[PrintableSentence, ...]:
     """Those that may be printed first, then at most `MOST_NO` that may not; none while the run is incomplete
     and where no two models were compared."""
-    rows = rows_of(findings)
+    rows = verdict_rows(findings)
     if not rows:
         return ()
     refused = [*_not_shown(findings, rows), *_beyond(findings, rows)]
@@ -96,9 +96,9 @@ def _order(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Printable
         )
         yield PrintableSentence(True, text, f"a count on these items: {counts_words(row)}")
         return
-    count = f"{len(turned)} of the {comparisons(compared)}"
+    count = f"{len(turned)} of the {comparison_count(compared)}"
     if turned:
-        some = f"each of {comparisons(compared)}" if len(turned) == len(compared) else count
+        some = f"each of {comparison_count(compared)}" if len(turned) == len(compared) else count
         text = f"On {these}, which of two models does better depends on the configuration in {some}."
         least, most = min(map(_minority, turned)), max(map(_minority, turned))
         often = f"in {least}" if least == most else f"in {least} to {most}"
@@ -107,7 +107,7 @@ def _order(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Printable
         reason += f"; unreadable answers could decide {unread} of these comparisons" if unread else ""
     else:
         text = f"On {these}, no two models change places in {several}."
-        reason = f"a count on these items, over {comparisons(compared)}"
+        reason = f"a count on these items, over {comparison_count(compared)}"
     yield PrintableSentence(True, text, reason)
 
 
@@ -147,23 +147,23 @@ def _of_row(findings: Findings, row: VerdictRow) -> Iterator[tuple[float, Printa
         text = f"Whether {row.a} or {row.b} {better.does} depends on the configuration, {AND_NEW}."
         yield 0, PrintableSentence(True, text, reason)
     if robust(row, findings):
-        scope, ends = scope_words(row, findings), limits(row)
-        span = "" if ends is None else f"95 % interval {between(ends, hundredths)} points, "
+        scope, ends = scope_words(row, findings), lead_interval(row)
+        span = "" if ends is None else f"95 % interval {interval_words(ends, hundredths)} points, "
         reason = f"{span}{p_in_text(row.p_holm)} with all {family.members if family else 0} tests counted"
         reason += f"; {scope}" if scope else ""
-        text = f"Under the reference configuration {better.with_values(*sides(row))}{_elsewhere(row)}."
+        text = f"Under the reference configuration {better.with_values(*better_first(row))}{_elsewhere(row)}."
         yield 1, PrintableSentence(True, text, reason)
     if row.answer == "within_margin" and family is not None and family.margin is not None:
         text = (
             f"Under the reference configuration {row.a} and {row.b} differ by less than "
-            f"{stated(100 * family.margin)} points, {about(row, findings)}."
+            f"{as_typed(100 * family.margin)} points, {verdict_subject(row, findings)}."
         )
         yield 1, PrintableSentence(True, text, f"{p_in_text(row.p_within_holm)} of a test at that margin")
 
 
 def _elsewhere(row: VerdictRow) -> str:
     """In how many configurations the other model is better, where it is in some."""
-    choices, (first, second) = row.choices, sides(row)
+    choices, (first, second) = row.choices, better_first(row)
     if choices is None:
         return ""
     others = choices.behind if first == row.a else choices.ahead
@@ -197,7 +197,7 @@ class _Wording:
         it out would praise a model that answers everything."""
         others = [
             row
-            for row in rows_of(self.findings)
+            for row in verdict_rows(self.findings)
             if row.benchmark == self.row.benchmark and row.what != self.row.what and row.what in FAULTS
             if {row.a, row.b} == {first, second}
         ]
@@ -244,7 +244,7 @@ def _not_shown(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[Print
         if open_rows:
             row = min(open_rows, key=lambda each: abs(each.gap or 0.0))
             other = row.b if best == row.a else row.a
-            ends = limits(row)
+            ends = lead_interval(row)
             if ends is None or row.answer == "not_tested":
                 reason = "not tested"
             elif row.answer == "differ":
@@ -292,7 +292,7 @@ def _best(rows: Sequence[VerdictRow]) -> str | None:
 
 def _beyond(findings: Findings, rows: Sequence[VerdictRow]) -> Iterator[PrintableSentence]:
     """What nobody measured here."""
-    names = listed(list(dict.fromkeys(row.benchmark for row in rows)))
+    names = joined_names(list(dict.fromkeys(row.benchmark for row in rows)))
     best = _best([row for row in rows if (row.benchmark, row.what) == (rows[0].benchmark, rows[0].what)])
     model = best or rows[0].a
     if all(row.what in FAULTS for row in rows):

@@ -7,7 +7,16 @@ from gridc.compiler.grid.cells import ONLY
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.score import RAW_BITS
 from gridc.compiler.instrument.setting import Setting
-from gridc.numbers import between, bracketed, counted, hundredths, number, percent, stated, stated_percent
+from gridc.numbers import (
+    as_typed,
+    bracketed,
+    counted,
+    hundredths,
+    interval_words,
+    number,
+    percent,
+    stated_percent,
+)
 from gridc.reports.findings.answers import TEXT_LIKELIHOODS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding
 from gridc.reports.findings.rates import RateFinding, not_given
@@ -98,7 +107,7 @@ def _summary_words(summary: StatedStatistic, model: str, once: str) -> str:
     known = [value.value for value in values.values() if value.value is not None]
     over = ""
     if len(known) > 1:
-        over = f", {between((min(known), max(known)), form)} over {len(known)} configurations"
+        over = f", {interval_words((min(known), max(known)), form)} over {len(known)} configurations"
     return f"{model} {form(here.value)}{span}{f' ({aside})' if aside else ''}{over}"
 
 
@@ -109,7 +118,7 @@ def _rate_words(rate: RateFinding, model: ModelFinding) -> str | None:
         return None
     defined = (name for (name, _), cell in rate.values.items() if cell.value is not None)
     count = sum(name == model.model for name in defined)
-    over = f", {between(ends, hundredths)} over {count} configurations" if count > 1 else ""
+    over = f", {interval_words(ends, hundredths)} over {count} configurations" if count > 1 else ""
     if here.value is None:
         return f"{model.model} not defined{over}"
     span = "" if here.interval is None else f" {bracketed(here.interval, hundredths)}"
@@ -160,7 +169,7 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
             if benchmark.direction.lower or target == 0:
                 helps = ", which is the better end there"
             elif target is not None:
-                helps = f", which can bring a score nearer to {stated(target)}, the best one there"
+                helps = f", which can bring a score nearer to {as_typed(target)}, the best one there"
         too_many = [score for score in low if counts_against(score.unread, score.trials)]
         against = (
             f" Where more than {stated_percent(UNREADABLE)} are, each counts against whatever is claimed."

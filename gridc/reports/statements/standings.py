@@ -7,7 +7,7 @@ from string import ascii_lowercase
 from gridc.numbers import bracketed, counted, number, p_value, with_sign
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.statements.statement import Statement, of_benchmark
-from gridc.reports.words import listed
+from gridc.reports.words import joined_names
 from gridc.schema.rows import PlaceRow, StandingsRow
 
 SHOWN = 6
@@ -25,7 +25,7 @@ def order_of_models(findings: Findings, benchmark: BenchmarkFinding) -> Iterator
     """How much of the order of three or more models holds for new items."""
     row = benchmark.standings
     if row is not None and len(row.order) > 2:
-        told = list(sentences(row))
+        told = list(standings_sentences(row))
         sure = len(_possible_firsts(row)) == 1 or any(each.apart for each in row.neighbours)
         yield Statement(
             f"On {benchmark.benchmark}, {'; '.join(told)}.",
@@ -35,7 +35,7 @@ def order_of_models(findings: Findings, benchmark: BenchmarkFinding) -> Iterator
         )
 
 
-def sentences(row: StandingsRow) -> Iterator[str]:
+def standings_sentences(row: StandingsRow) -> Iterator[str]:
     """How much of the order stands."""
     averaged = f"averaged over {len(row.over):,} configurations, " if len(row.over) > 1 else ""
     yield f"{averaged}{first_words(row)}"
@@ -64,7 +64,7 @@ def first_words(row: StandingsRow) -> str:
             (each.a, each.b, each.apart) == (*firsts, True) for each in row.neighbours
         )
         though = ", though a test of neighbours alone does" if alone else ""
-        return f"{listed(firsts, 'or')} is first: {tested}these items do not show which{though}"
+        return f"{joined_names(firsts, 'or')} is first: {tested}these items do not show which{though}"
     return f"{firsts[0]} has the best score, and any of {len(firsts):,} models can be first on new items"
 
 
@@ -74,12 +74,13 @@ def top_words(row: StandingsRow) -> Iterator[str]:
         return
     sure = [each.model for each in row.order if each.worst <= NAMED]
     rest = [each.model for each in row.order if each.best <= NAMED < each.worst]
-    others = listed(rest) if len(rest) <= NAMED else f"{len(rest):,} {'others' if sure else 'models'}"
+    others = joined_names(rest) if len(rest) <= NAMED else f"{len(rest):,} {'others' if sure else 'models'}"
     if not sure:
         yield f"which models are among the first three is not shown: {others} can be"
         return
     more = "" if not rest else f"; {others} may be too"
-    yield f"{listed(sure)} {'are' if len(sure) > 1 else 'is'} among the first three, on new items too{more}"
+    are = "are" if len(sure) > 1 else "is"
+    yield f"{joined_names(sure)} {are} among the first three, on new items too{more}"
 
 
 def majority_words(row: StandingsRow) -> Iterator[str]:
@@ -90,7 +91,7 @@ def majority_words(row: StandingsRow) -> Iterator[str]:
         first, *more = sorted(ahead, key=lambda each: -each.units)
         others = [f"{each.ahead_on_most} ({each.units:,})" for each in more[:NAMED]]
         others += [f"{len(more) - NAMED:,} more"] if len(more) > NAMED else []
-        too = f", and so {'do' if len(more) > 1 else 'does'} {listed(others)}" if more else ""
+        too = f", and so {'do' if len(more) > 1 else 'does'} {joined_names(others)}" if more else ""
         unit = "unit" if row.grouped else "item"
         yield (
             f"{leader} has the best mean, but {first.ahead_on_most} does better on {first.units:,} of "
@@ -144,7 +145,7 @@ def _abridged(group: Sequence[str]) -> Sequence[str]:
     return group if len(group) <= LISTED else (*group[:3], f"{len(group) - 6} more", *group[-3:])
 
 
-def letters(row: StandingsRow) -> dict[str, str]:
+def tie_letters(row: StandingsRow) -> dict[str, str]:
     """A letter for each tie group that a model is in, so that two models are tied where they share one: `b`,
     `d-g, k`. Empty for a model that is told apart from all others."""
     groups: dict[str, list[int]] = {each.model: [] for each in row.order}
@@ -188,9 +189,9 @@ def bound_words(row: PlaceRow, form: Callable[[float], str]) -> str:
     return f"at least {form(low)}" if row.score == high else f"{form(low)} to {form(high)}"
 
 
-def table(row: StandingsRow) -> list[tuple[str, ...]]:
+def order_table(row: StandingsRow) -> list[tuple[str, ...]]:
     """The order; its columns are `COLUMNS`."""
-    named = letters(row)
+    named = tie_letters(row)
     return [
         (
             each.can_be,
@@ -203,7 +204,7 @@ def table(row: StandingsRow) -> list[tuple[str, ...]]:
     ]
 
 
-def tests(row: StandingsRow) -> list[tuple[str, ...]]:
+def neighbour_tests(row: StandingsRow) -> list[tuple[str, ...]]:
     """The tests of neighbours; its columns are `TESTS`."""
     return [
         (

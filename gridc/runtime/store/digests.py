@@ -172,7 +172,7 @@ class CallRecords:
         return self._held
 
 
-def of_judgements(db: Database, stamp: str) -> str:
+def digest_of_judgements(db: Database, stamp: str) -> str:
     """SHA-256 over the sorted (cell, item, replicate, judge, attempt, label, confidence, failure)."""
     total = hashlib.sha256()
     for row in _judgements(db, stamp):

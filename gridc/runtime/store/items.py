@@ -133,7 +133,7 @@ def named_digest(plan: Plan) -> str:
     return digest({name: named_of(items, study.spec, name) for name, items in study.items.items()})
 
 
-def order_of(cell: Cell) -> str:
+def name_of_option_order(cell: Cell) -> str:
     """The name of the order in which a cell shows the options, and of the variant of the items."""
     return shown_as(cell.setting.option_order, cell.setting.variant)
 
@@ -162,7 +162,7 @@ def cell_rows(plan: Plan) -> Iterator[CellRow]:
             cell.tier,
             int(cell.shared),
             cell.setting.method,
-            order_of(cell),
+            name_of_option_order(cell),
             cell.setting.replicates,
         )
 

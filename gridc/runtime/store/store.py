@@ -559,7 +559,7 @@ class Store(ProgressReader, OutcomeReader, CheckReader):
 
     def judgements_digest(self, stamp: str) -> str:
         """SHA-256 over every judgement of the study."""
-        return digests.of_judgements(self._db, stamp)
+        return digests.digest_of_judgements(self._db, stamp)
 
     def first_judgement(self, stamp: str) -> str | None:
         """When the first reply of a judge was there (UTC, ISO 8601); None while there is none."""

@@ -90,7 +90,7 @@ class WritableStore(Store):
         self._db.conn.executemany(statement, rows)
 
 
-def text_of(value: Any) -> str:
+def stored_json(value: Any) -> str:
     """The canonical JSON of a document, as a store holds it."""
     return canonical(value).decode()
 
@@ -217,7 +217,7 @@ class PlanWriter(WritableStore):
         prompts = {request.prompt.id: request.prompt for request in requests.values()}
         self._insert(
             "INSERT OR IGNORE INTO prompt VALUES (?, ?)",
-            [(identifier, text_of(prompt.as_json())) for identifier, prompt in prompts.items()],
+            [(identifier, stored_json(prompt.as_json())) for identifier, prompt in prompts.items()],
         )
         self._insert(
             """INSERT OR IGNORE INTO call (id, model, precision, kind, prompt, request)

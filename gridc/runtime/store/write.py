@@ -15,7 +15,7 @@ from gridc.runtime.engines.protocol import Answer, Call, Spending
 from gridc.runtime.store.events import Sealed
 from gridc.runtime.store.reader import Labels
 from gridc.runtime.store.store import Store
-from gridc.runtime.store.writable import PlanWriter, WritableStore, now, text_of
+from gridc.runtime.store.writable import PlanWriter, WritableStore, now, stored_json
 from gridc.schema.canonical import digest, digest_bytes
 
 _ATTEMPT = (
@@ -153,7 +153,9 @@ class AttemptWriter(WritableStore):
 
 
 def _attempt(attempt: Attempt) -> tuple[Any, ...]:
-    return tuple(text_of(attempt.usage) if name == "usage" else getattr(attempt, name) for name in _ATTEMPT)
+    return tuple(
+        stored_json(attempt.usage) if name == "usage" else getattr(attempt, name) for name in _ATTEMPT
+    )
 
 
 def _copying(table: str, columns: Sequence[str]) -> str:
@@ -191,8 +193,8 @@ class Writer(PlanWriter, AttemptWriter):
         with self._db.atomic():
             batch = self._batch(answers[0].call, len(answers), spending, finished) if spending else None
             rows = [
-                (text_of(answer.sent), text_of(answer.content), digest(answer.content), text_of(answer.usage),
-                 answer.seconds, finished, batch, answer.call)
+                (stored_json(answer.sent), stored_json(answer.content), digest(answer.content),
+                 stored_json(answer.usage), answer.seconds, finished, batch, answer.call)
                 for answer in answers
             ]  # fmt: skip
             done = self._db.conn.executemany(
@@ -209,7 +211,11 @@ class Writer(PlanWriter, AttemptWriter):
         model, precision = self._db.execute(
             "SELECT model, precision FROM call WHERE id = ?", [call]
         ).fetchone()
-        took = {"seconds": spending.seconds, "work": text_of(spending.work), "most": text_of(spending.most)}
+        took = {
+            "seconds": spending.seconds,
+            "work": stored_json(spending.work),
+            "most": stored_json(spending.most),
+        }
         row = {"model": model, "precision": precision, "calls": calls, "finished": finished, **took}
         return self._db.table("batch").insert(row).last_pk
 
@@ -241,7 +247,7 @@ class Writer(PlanWriter, AttemptWriter):
         """Store the outcomes (item, replicate, outcome) of one cell's samples."""
         number = self._db.execute("SELECT id FROM cell WHERE stamp = ? AND key = ?", [stamp, cell]).fetchone()
         rows = (
-            (outcome.choice, outcome.score, text_of(outcome.evidence), number[0], item, replicate)
+            (outcome.choice, outcome.score, stored_json(outcome.evidence), number[0], item, replicate)
             for item, replicate, outcome in outcomes
         )
         with self._db.atomic():

@@ -137,7 +137,7 @@ def resealed(folder: Path, change: Callable[[list[Any]], list[Any]]) -> set[str]
     return codes(folder)
 
 
-without_order = instead((verified_samples, "of_order", nothing))
+without_order = instead((verified_samples, "event_order_faults", nothing))
 without_maps = instead((verified_samples, "of_maps", nothing))
 without_labels = instead((verified_samples, "of_labels", nothing))
 without_dates = instead((verified_samples, "of_dates", nothing))
@@ -366,7 +366,7 @@ ANY_SEPARATOR = "no part of a cell begins like a formula (`audit_sheet.escape_fo
 
 
 @attack("the author of a model", "a response is a formula behind a semicolon, where spreadsheets part cells",
-        ANY_SEPARATOR, instead((audit_sheet, "escape_formulas", lambda text: text)))  # fmt: skip
+        ANY_SEPARATOR, instead((audit_sheet, "spreadsheet_text", lambda text: text)))  # fmt: skip
 def formula_in_a_response(folder: Path, _: MonkeyPatch) -> set[str]:
     text = audit_sheet.as_csv(sheet_of("Yes;=cmd|' /C calc'!A0;", "No.\n=cmd|' /C calc'!A0"))
     cells = [

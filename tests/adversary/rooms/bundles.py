@@ -90,7 +90,7 @@ def as_other_code(
     return codes(made)
 
 
-SAME = instead((evidence, "compare", lambda *_: evidence.ComparedEvidence()))
+SAME = instead((evidence, "compare_document", lambda *_: evidence.ComparedEvidence()))
 UNSEEN = instead((verification, "NAMES", {}))
 
 

@@ -37,7 +37,7 @@ def script_as_link(folder: Path, patch: MonkeyPatch) -> set[str]:
     readme = folder / "README.md"
     readme.write_text("# Ant\n")
     try:
-        model_card.attach(readme, deck(), "ant", RUNS)
+        model_card.attach_cards(readme, deck(), "ant", RUNS)
     except GridcError as error:
         return {each.code for each in error.diagnostics}
     return set()
@@ -47,7 +47,7 @@ def script_as_link(folder: Path, patch: MonkeyPatch) -> set[str]:
 def script_in_readme(folder: Path, patch: MonkeyPatch) -> set[str]:
     readme = folder / "README.md"
     readme.write_text(model_card.attached("# Ant\n", deck(), "ant", RUNS))
-    return {each.code for each in model_card.check(readme, deck()).differs}
+    return {each.code for each in model_card.check_cards(readme, deck()).differs}
 
 
 @attack(
@@ -60,9 +60,9 @@ def score_outside_of_the_markers(folder: Path, patch: MonkeyPatch) -> set[str]:
     readme, cards = folder / "README.md", deck()
     front = re.sub(r"# gridc:card .*\n", "", model_card.attached("# Ant\n", cards, "ant"))
     readme.write_text(re.sub(r"value: \S+", "value: 0.999", front[: front.index("# Ant")]) + "# Ant\n")
-    model_card.attach(readme, cards, "ant")
+    model_card.attach_cards(readme, cards, "ant")
     assert "0.999" in readme.read_text()
-    return {each.code for each in model_card.check(readme, cards).differs}
+    return {each.code for each in model_card.check_cards(readme, cards).differs}
 
 
 @attack(
@@ -76,7 +76,7 @@ def score_in_a_table(folder: Path, patch: MonkeyPatch) -> set[str]:
     benchmark = cards.cards[0].benchmark
     table = f"| benchmark | score |\n|---|---|\n| {benchmark} | 99.9 % (verified with gridc) |\n"
     readme.write_text(model_card.attached(f"# Ant\n\n{table}\n", cards, "ant"))
-    return {each.code for each in model_card.check(readme, cards).differs}
+    return {each.code for each in model_card.check_cards(readme, cards).differs}
 
 
 @attack(
@@ -89,7 +89,7 @@ def readme_is_a_pipe(folder: Path, patch: MonkeyPatch) -> set[str]:
     readme = folder / "README.md"
     os.mkfifo(readme)
     try:
-        model_card.attach(readme, deck(), "ant")
+        model_card.attach_cards(readme, deck(), "ant")
     except GridcError as error:
         return {each.code for each in error.diagnostics}
     return set()
@@ -145,7 +145,7 @@ def shown_otherwise(above: str, below: str) -> Callable[[Path, MonkeyPatch], set
         at = text.index("<!-- gridc:card begin")
         (interval, *_) = re.findall(r"\[[0-9.]+ %, [0-9.]+ %\]", text[at:])
         readme.write_text(f"{text[:at]}{above}{text[at:]}\n{below.replace('INTERVAL', interval)}")
-        return {each.code for each in model_card.check(readme, cards).differs}
+        return {each.code for each in model_card.check_cards(readme, cards).differs}
 
     return seen
 
@@ -195,8 +195,8 @@ def pointing(how: str) -> Callable[[Path, MonkeyPatch], set[str]]:
             how.format(digest=cards.certificate, urn=urn, odd=urn.upper().replace(":", "%3A"))
         )
         readme.write_text(f"---\nmodel-index:\n- name: ant\n  results:\n{result}---\n# Ant\n")
-        model_card.attach(readme, cards, "ant")
-        return {each.code for each in model_card.check(readme, cards).differs}
+        model_card.attach_cards(readme, cards, "ant")
+        return {each.code for each in model_card.check_cards(readme, cards).differs}
 
     return seen
 
@@ -228,7 +228,7 @@ def card_in_a_formula(folder: Path, patch: MonkeyPatch) -> set[str]:
     readme.write_text(
         f"{model_card.attached('# Ant', cards, 'ant')}\n\n$\\text{{GR}}\\text{{ID ca}}\\text{{rd}}$\n"
     )
-    unchecked = " ".join(model_card.check(readme, cards).unchecked)
+    unchecked = " ".join(model_card.check_cards(readme, cards).unchecked)
     return {FORMULAS} if "formulas" in unchecked else set()
 
 

@@ -337,7 +337,7 @@ def tree_that_swells(folder: Path, patch: MonkeyPatch) -> set[str]:
     (objects / name[:2] / name[2:]).write_bytes(zlib.compress(head + body, 1))
     commit = shell(folder, "git", "commit-tree", name, "-m", "x")
     (folder / ".git" / (folder / ".git" / "HEAD").read_text().split()[1]).write_text(commit + "\n")
-    repository = git.repository_of(folder)
+    repository = git.git_repository(folder)
     assert repository is not None and repository.head == commit
     return set() if repository.holds(spec) else {BOUNDED}
 
@@ -356,7 +356,7 @@ def object_of_another_name(folder: Path, patch: MonkeyPatch) -> set[str]:
     published = shell(folder, "git", "rev-parse", "HEAD:")
     spec.write_text(spec.read_text() + "\n# written after the commit was published\n")
     store_forged(folder, published, "tree", tree_of(spec, folder))
-    repository = git.repository_of(folder)
+    repository = git.git_repository(folder)
     assert repository is not None
     return set() if repository.holds(spec) else {HASHED}
 
@@ -407,7 +407,7 @@ def branch_of_a_branch(folder: Path, _: MonkeyPatch) -> set[str]:
     spec.write_text(spec.read_text().removesuffix("\n# an earlier state\n"))
     (folder / ".git" / branch).write_text("ref: refs/heads/other\n")
     assert shell(folder, "git", "rev-parse", "HEAD") == later
-    repository = git.repository_of(folder)
+    repository = git.git_repository(folder)
     return {OWN_REF} if repository is None or not repository.holds(spec) else set()
 
 
@@ -431,7 +431,7 @@ def pipe_among_objects(folder: Path, patch: MonkeyPatch) -> set[str]:
         if lent:
             (objects / "info" / "alternates").write_text(f"{others}\n")
         os.mkfifo((others if lent else objects / "pack") / "pack-1.idx")
-        read.append(git.repository_of(place) is not None)
+        read.append(git.git_repository(place) is not None)
     return set() if any(read) else {PLAIN}
 
 

@@ -23,7 +23,7 @@ from benchmarks.synthetic import fill, make
 from gridc.compiler import compile as compile_module
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.score import score_sample
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lock.lock import Lock, read_lock
@@ -31,11 +31,11 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import files as report_files
 from gridc.reports import verification
-from gridc.reports.files import write
+from gridc.reports.files import write_reports
 from gridc.reports.findings import conduct
 from gridc.reports.findings import findings as find_module
 from gridc.reports.findings.components import ATTRIBUTION, Attribution
-from gridc.reports.findings.findings import find
+from gridc.reports.findings.findings import all_findings
 from gridc.reports.scorecard.methodology import methodology
 from gridc.reports.statements import conduct as conduct_statements
 from gridc.reports.ties import claimed_of_lock
@@ -502,7 +502,7 @@ for column, first, done in (
 
 @attack(HOLDER, "an answer holds a number that no float is, and scoring it again fails", "GC605",
         instead((run, "_outcome", lambda _, cell, item, answers, ruling:
-                 score(cell.setting, item, answers, ruling))))  # fmt: skip
+                 score_sample(cell.setting, item, answers, ruling))))  # fmt: skip
 def answer_beyond_numbers(folder: Path, _: MonkeyPatch) -> set[str]:
     results = studied(folder)
     db = sqlite3.connect(results / "store.sqlite")
@@ -687,7 +687,7 @@ OTHERS = "what nothing says what it is is named (`verification.unchecked`)"
 
 
 @attack(HOLDER, "a figure and a table are laid beside the others", OTHERS,
-        instead((verification, "unchecked", nothing)))  # fmt: skip
+        instead((verification, "unchecked_files", nothing)))  # fmt: skip
 def figure_more(folder: Path, _: MonkeyPatch) -> set[str]:
     results = studied(folder)
     (results / "figures").mkdir()
@@ -766,7 +766,9 @@ def attribution_made_up(folder: Path, _: MonkeyPatch) -> set[str]:
     assert compiled.lock is not None
     with Store.open(results / "store.sqlite") as store:
         said = claimed_of_lock(store.events(), Plan(compiled.study).study_digest)
-        write(find(compiled, compiled.lock, store, said, known={ATTRIBUTION: (made_up,)}), results)
+        write_reports(
+            all_findings(compiled, compiled.lock, store, said, known={ATTRIBUTION: (made_up,)}), results
+        )
     done = gridc.open(folder / "gridcard.toml").verify()
     return {NAMED} if any("not made again: the attribution" in line for line in done.checked) else set()
 

@@ -10,13 +10,13 @@ from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lock import anchor, lock
-from gridc.compiler.lock.anchor import Anchor, anchors, strongest
+from gridc.compiler.lock.anchor import Anchor, anchors, strongest_anchor
 from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.diagnostics.errors import StampError
 from gridc.files import write_atomic
 from gridc.reports import ties
-from gridc.reports.ties import check_ties, claimed_of_lock, finish_text, record
+from gridc.reports.ties import anchor_record, check_ties, claimed_of_lock, finish_text
 from gridc.runtime.store.events import Event, Reported, RunFinished, RunStarted
 from gridc.study import stamping
 from tests.adversary.attack import attack, instead, nothing
@@ -45,9 +45,14 @@ def locked(folder: Path) -> Path:
 def reported(*stated: Anchor) -> list[Event]:
     """A chain in which a report states these ties. Whoever holds a store can write it, sealed like any
     other."""
-    first = record(strongest(stated))
+    first = anchor_record(strongest_anchor(stated))
     body = Reported(
-        stamp=STAMP, answered=1, total=1, unscored=0, anchor=first, anchors=[record(each) for each in stated]
+        stamp=STAMP,
+        answered=1,
+        total=1,
+        unscored=0,
+        anchor=first,
+        anchors=[anchor_record(each) for each in stated],
     )
     return [Event.after(None, AT, body)]
 
@@ -70,7 +75,7 @@ def results_token_by_event(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
     (true,) = reported(*anchors(lock_path(spec), spec))
     assert isinstance(true.body, Reported)
-    token = record(Anchor("token", AT, "a root of the system", AT))
+    token = anchor_record(Anchor("token", AT, "a root of the system", AT))
     return checked(spec, [Event.after(None, AT, true.body.model_copy(update={"results_anchors": [token]}))])
 
 
@@ -178,7 +183,9 @@ def signer_excluded(folder: Path, patch: MonkeyPatch) -> set[str]:
     named = []
     for whom in ("!press@example.org,*@example.org", "*"):
         (folder / "named").write_text(f"{whom} {public}")
-        named.append(strongest(anchors(lock_path(spec), spec, Trust(signers=(str(folder / "named"),)))).by)
+        named.append(
+            strongest_anchor(anchors(lock_path(spec), spec, Trust(signers=(str(folder / "named"),)))).by
+        )
     return {LISTED} if named == ["whoever fits *@example.org", "whoever fits *"] else set()
 
 
@@ -223,7 +230,7 @@ def own_signers(folder: Path, patch: MonkeyPatch) -> set[str]:
     public = signed(spec).with_suffix(".pub").read_text()
     (folder / "allowed_signers").write_text(f"press@example.org {public}")
     patch.setattr("tests.adversary.rooms.ties.OWN", [str(folder / "allowed_signers")])
-    found = strongest(anchors(lock_path(spec), spec))
+    found = strongest_anchor(anchors(lock_path(spec), spec))
     return {SIGNERS} if found.strength == "unanchored" else set()
 
 
@@ -244,7 +251,7 @@ def own_authority(folder: Path, patch: MonkeyPatch) -> set[str]:
     place = make_authority(folder, "DigiCert Trusted Root G4")
     ask_for_token(place, lock_path(spec))
     patch.setattr("tests.adversary.rooms.ties.OWN", [str(place / "root.pem")])
-    found = strongest(anchors(lock_path(spec), spec))
+    found = strongest_anchor(anchors(lock_path(spec), spec))
     return {ROOTS} if found.strength == "unanchored" else set()
 
 
@@ -256,7 +263,7 @@ def backdated_commit(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
     shell(folder, "git", "init", "-q")
     commit(folder, GIT_COMMITTER_DATE="2001-01-01T00:00:00Z", GIT_AUTHOR_DATE="2001-01-01T00:00:00Z")
-    found = strongest(anchors(lock_path(spec), spec))
+    found = strongest_anchor(anchors(lock_path(spec), spec))
     return {ASSERTED} if found.strength == "git" and found.time is None else set()
 
 
@@ -269,7 +276,7 @@ def doi_of_nothing(folder: Path, patch: MonkeyPatch) -> set[str]:
     (folder / "gridcard.lock.doi").write_text("10.1234/notreal\n")
     (folder / "gridcard.lock.record.json").write_text('{"doi": "10.1234/notreal"}')
     found = anchors(lock_path(spec), spec)
-    return {UNCHECKED} if strongest(found).strength == "unanchored" else set()
+    return {UNCHECKED} if strongest_anchor(found).strength == "unanchored" else set()
 
 
 @attack(
@@ -284,7 +291,7 @@ def record_changed_later(folder: Path, patch: MonkeyPatch) -> set[str]:
     held = {"doi": "10.5281/zenodo.1", "metadata": {"description": text}, **dates}
     fetched = folder / "fetched.json"
     fetched.write_text(json.dumps(held))
-    found = strongest(anchors(path, spec, Trust(records=(fetched,))))
+    found = strongest_anchor(anchors(path, spec, Trust(records=(fetched,))))
     return {CHANGED} if found.time is not None and found.time.startswith("2026") else set()
 
 
@@ -343,7 +350,7 @@ def token_with_its_chain(folder: Path, patch: MonkeyPatch) -> set[str]:
     for order in (("root", "one"), ("one", "root")):
         ask_for_token(place, lock_path(spec), order)
         try:
-            found = strongest(anchors(lock_path(spec), spec, Trust(roots=(place / "root.pem",))))
+            found = strongest_anchor(anchors(lock_path(spec), spec, Trust(roots=(place / "root.pem",))))
         except StampError:
             return set()
         assert found.strength == "timestamped"

@@ -40,7 +40,7 @@ from tests.museum.studied import CHOICES, facts
 )
 def inverted_sign(room: Any, patch: MonkeyPatch) -> set[str]:
     def inverted(setting: Any, asked: item.Item, answers: Any) -> Outcome:
-        outcome = scoring.score(setting, asked, answers)
+        outcome = scoring.score_sample(setting, asked, answers)
         return replace(outcome, score=1 - outcome.score)
 
     patch.setattr(oracles, "score", inverted)
@@ -70,7 +70,7 @@ def unparseable_is_safe(room: Any, patch: MonkeyPatch) -> set[str]:
 )
 def unparseable_without_trace(room: Any, patch: MonkeyPatch) -> set[str]:
     def traceless(setting: Any, asked: item.Item, answers: Any) -> Outcome:
-        outcome = scoring.score(setting, asked, answers)
+        outcome = scoring.score_sample(setting, asked, answers)
         wrong = next(each for each in range(len(asked.options)) if each not in asked.right)
         return replace(outcome, choice=wrong) if outcome.choice is None else outcome
 

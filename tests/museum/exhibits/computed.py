@@ -91,7 +91,7 @@ ROBUST = "standard errors are over families (`scores.standard_error`)"
     "standard errors ignore that items come in families",
     f"{FINDINGS}, FINDINGS 1",
     ROBUST,
-    without(scores, "units_of", lambda items, clusters: np.arange(len(items))),
+    without(scores, "unit_number_of_items", lambda items, clusters: np.arange(len(items))),
 )
 def unclustered_errors(room: Any, patch: MonkeyPatch) -> set[str]:
     """The four items of a family are right or wrong together."""

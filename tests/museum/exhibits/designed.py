@@ -154,7 +154,7 @@ DERIVED = "a stamp's strength is what its evidence shows (`anchor.anchors`)"
     without(anchor, "_commit", lambda *_: anchor.Anchor("registration", "10.1234/said-so", "me")),
 )
 def registered_by_assertion(room: Any, patch: MonkeyPatch) -> set[str]:
-    tied = anchor.strongest(gridc.open(room.spec).stamp().anchors)
+    tied = anchor.strongest_anchor(gridc.open(room.spec).stamp().anchors)
     return {DERIVED} if tied.strength == "unanchored" else set()
 
 

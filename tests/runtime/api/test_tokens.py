@@ -15,7 +15,7 @@ from gridc.diagnostics.errors import HazardError, UnavailableError
 from gridc.runtime.engines import open_api
 from gridc.runtime.engines.api.attempts import Terms
 from gridc.runtime.engines.api.engine import ApiEngine
-from gridc.runtime.engines.api.scoring import ranked, score_requests
+from gridc.runtime.engines.api.scoring import ranking_answer, score_requests
 from gridc.runtime.engines.hf.engine import HfEngine
 from gridc.runtime.engines.protocol import Call
 from gridc.runtime.run import Meter
@@ -189,7 +189,7 @@ def test_what_is_impossible_has_no_likelihood() -> None:
     assert body["prompt"] == [5, 7]
     scores = read(document)
     assert scores == [(-math.inf, False)]
-    assert ranked([scores, [(-1.0, True), (-0.5, True)]]) == {
+    assert ranking_answer([scores, [(-1.0, True), (-0.5, True)]]) == {
         "loglikelihoods": [None, -1.5], "tokens": [1, 2], "greedy": [False, True]
     }  # fmt: skip
 

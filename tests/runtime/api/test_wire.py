@@ -36,7 +36,7 @@ def test_every_sampling_parameter_is_sent() -> None:
         {"max_tokens": 9, "temperature": 0.7, "top_p": 0.9, "seed": 5, "item": "i", "replicate": 2},
         None,
     )
-    path, body = wire.body_of("m", CHAT, asked, "openai", frozenset())
+    path, body = wire.generation_body("m", CHAT, asked, "openai", frozenset())
     assert path == "/chat/completions"
     assert body == {
         "model": "m",
@@ -49,7 +49,7 @@ def test_every_sampling_parameter_is_sent() -> None:
         "presence_penalty": 0.0,
         "frequency_penalty": 0.0,
     }
-    _, vllm = wire.body_of("m", CHAT, asked, "vllm", frozenset({"seed", "n"}))
+    _, vllm = wire.generation_body("m", CHAT, asked, "vllm", frozenset({"seed", "n"}))
     assert vllm["top_k"] == -1
     assert vllm["repetition_penalty"] == 1.0
     assert not {"seed", "n"} & vllm.keys()
@@ -58,7 +58,7 @@ def test_every_sampling_parameter_is_sent() -> None:
 def test_functions_are_sent_as_the_protocol_has_them_and_counted() -> None:
     functions = '[{"name": "add", "parameters": {"properties": {"b": {}, "a": {}}}}]'
     given = replace(CHAT, functions=functions)
-    _, body = wire.body_of("m", given, {}, "openai", frozenset())
+    _, body = wire.generation_body("m", given, {}, "openai", frozenset())
     (tool,) = body["tools"]
     assert tool == {
         "type": "function",
@@ -98,7 +98,7 @@ def called(*calls: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_a_reply_with_functions_is_json_of_its_content_and_calls(changes: dict[str, Any], text: str) -> None:
-    assert wire.read(response(**changes), True, calls=True).text == text
+    assert wire.read_completion(response(**changes), True, calls=True).text == text
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,13 @@ def test_a_reply_with_functions_is_json_of_its_content_and_calls(changes: dict[s
 def test_a_call_without_a_function_is_no_answer(calls: Any) -> None:
     document = response(message={"content": None, "tool_calls": calls})
     with pytest.raises(RequestError) as raised:
-        wire.read(document, True, calls=True)
+        wire.read_completion(document, True, calls=True)
     assert raised.value.kind == "unreadable"
 
 
 def test_calls_that_nobody_offered_are_no_answer() -> None:
     with pytest.raises(RequestError, match="none was offered"):
-        wire.read(response(**called({"name": "f", "arguments": "{}"})), True)
+        wire.read_completion(response(**called({"name": "f", "arguments": "{}"})), True)
 
 
 @pytest.mark.parametrize(
@@ -155,14 +155,14 @@ def test_neighbouring_replicates_have_seeds_that_are_no_neighbours() -> None:
 
 
 def test_a_plain_prompt_goes_to_completions() -> None:
-    path, body = wire.body_of(
+    path, body = wire.generation_body(
         "m", Prompt((("user", "Once"),), False), {"max_tokens": 3}, "openai", frozenset()
     )
     assert (path, body["prompt"]) == ("/completions", "Once")
 
 
 def test_a_response_is_read_whole() -> None:
-    reply = wire.read(response(), chat=True)
+    reply = wire.read_completion(response(), chat=True)
     assert (reply.text, reply.end, reply.model, reply.fingerprint) == ("Because.", "complete", "m-1", "fp")
     assert reply.usage == {
         "prompt_tokens": 12, "completion_tokens": 7, "cached_tokens": 4, "reasoning_tokens": 3,
@@ -171,10 +171,12 @@ def test_a_response_is_read_whole() -> None:
 
 
 def test_an_empty_answer_is_an_answer_and_a_refusal_is_told_apart() -> None:
-    assert wire.read(response(message={"content": ""}), chat=True).text == ""
-    refused = wire.read(response(message={"content": None, "refusal": "I can't."}), chat=True)
+    assert wire.read_completion(response(message={"content": ""}), chat=True).text == ""
+    refused = wire.read_completion(response(message={"content": None, "refusal": "I can't."}), chat=True)
     assert (refused.text, refused.refused) == ("I can't.", True)
-    cut = wire.read(response(message={"content": None}, choice={"finish_reason": "length"}), chat=True)
+    cut = wire.read_completion(
+        response(message={"content": None}, choice={"finish_reason": "length"}), chat=True
+    )
     assert (cut.text, cut.end, cut.thought) == ("", "cut", 0)
 
 
@@ -184,7 +186,7 @@ def test_a_thought_apart_from_the_answer_is_counted_and_is_no_answer(
     name: str, finish: str, end: str
 ) -> None:
     said = response(message={"content": None, name: "Well, now."}, choice={"finish_reason": finish})
-    reply = wire.read(said, chat=True)
+    reply = wire.read_completion(said, chat=True)
     assert (reply.text, reply.end, reply.thought) == ("", end, 10)
 
 
@@ -203,7 +205,7 @@ def test_tokens_of_a_thought_are_those_that_the_server_counts(
     counted: dict[str, Any], thought: str, known: int | None
 ) -> None:
     said = response(message={"reasoning_content": thought}, usage={**USAGE, **counted})
-    assert wire.read(said, chat=True).usage.get("reasoning_tokens") == known
+    assert wire.read_completion(said, chat=True).usage.get("reasoning_tokens") == known
 
 
 @pytest.mark.parametrize(
@@ -218,9 +220,11 @@ def test_what_a_library_counts_of_a_thought_is_not_what_its_provider_does(
     usage: dict[str, Any], known: int | None
 ) -> None:
     original = {"stop_reason": "end_turn", "usage": usage}
-    assert wire.read(response(), chat=True, original=original).usage.get("reasoning_tokens") == known
+    assert (
+        wire.read_completion(response(), chat=True, original=original).usage.get("reasoning_tokens") == known
+    )
     gemini = {"candidates": [{"finishReason": "STOP"}], "usageMetadata": {"thoughtsTokenCount": 3}}
-    assert wire.read(response(), chat=True, original=gemini).usage["reasoning_tokens"] == 3
+    assert wire.read_completion(response(), chat=True, original=gemini).usage["reasoning_tokens"] == 3
 
 
 def test_providers_with_a_form_of_their_own() -> None:
@@ -245,7 +249,7 @@ def test_providers_with_a_form_of_their_own() -> None:
 )
 def test_what_is_no_answer_is_a_typed_failure(document: dict[str, Any], kind: str) -> None:
     with pytest.raises(RequestError) as caught:
-        wire.read(document, chat=True)
+        wire.read_completion(document, chat=True)
     assert caught.value.kind == kind
 
 

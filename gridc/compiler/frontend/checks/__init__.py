@@ -59,7 +59,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
 )
 
 
-def check(spec: Spec, source: Source) -> None:
+def check_spec(spec: Spec, source: Source) -> None:
     """Raise `SpecError` with every finding of the first stage that has any."""
     for stage in STAGES:
         collector = Collector()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell, cells_of
-from gridc.compiler.grid.specifications import comparisons
+from gridc.compiler.grid.specifications import curve_hypotheses
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.aggregates import AggregateConflict, conflict_of_outcome, conflict_of_statistic
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
@@ -66,7 +66,9 @@ def _asked(spec: Spec) -> Iterator[Asked]:
             path = ("falsification", number, "criterion", "statistic")
             yield path, _bounded(spec, asks.statistic), _within([*parts, spec.analysis.primary])
     for number, fork in enumerate(spec.fork):
-        run = [each for curve in spec.curve if fork.id in curve.forks for each in comparisons(spec, curve)]
+        run = [
+            each for curve in spec.curve if fork.id in curve.forks for each in curve_hypotheses(spec, curve)
+        ]
         for level, choice in (fork.choice or {}).items() if run else ():
             parts = [] if choice.where is None else [choice.where]
             here: KeyPath = ("fork", number, "choice", level)

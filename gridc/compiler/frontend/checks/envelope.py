@@ -13,7 +13,7 @@ from gridc.compiler.grid.cells import DistinctCounter, Envelope, anchored, surve
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.matching import COMPARISONS
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.options import labels
+from gridc.compiler.instrument.options import bare_labels
 from gridc.compiler.instrument.readers import FORMS
 from gridc.compiler.instrument.setting import DEFAULTS, Setting
 from gridc.diagnostics.errors import Diagnostic, KeyPath, UsageError
@@ -89,11 +89,11 @@ def way_out(spec: Spec, axis: str, model: str, benchmark: str) -> str | None:
             conditions = {name: _names(chosen) for name, chosen in {**place, **condition}.items()}
             if not conditions and len(kept) == 1:
                 return f"remove the axis `{axis}`"
-            return exclude({**conditions, axis: shown})
+            return exclusion_help({**conditions, axis: shown})
     return None
 
 
-def exclude(conditions: Mapping[str, str]) -> str:
+def exclusion_help(conditions: Mapping[str, str]) -> str:
     """The help that writes an exclusion with these conditions, each as TOML."""
     listed = ", ".join(f"{_key(name)} = {value}" for name, value in conditions.items())
     return f"[[exclude]] when = {{ {listed} }} and a `why`"
@@ -195,7 +195,9 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             test.criterion.where,
             *(part.where for part in spec.slice if part.id == test.criterion.slice),
         ]
-        places = (grid.place(spec, cell.levels, cell.benchmark, cell.model) for cell in cells.cells_of(spec))
+        places = (
+            grid.place_values(spec, cell.levels, cell.benchmark, cell.model) for cell in cells.cells_of(spec)
+        )
         if not any(all(selector.matches(place) for selector in where) for place in places):
             message = f"no planned cell is in the part of the grid that `{test.id}` asks about"
             yield source.diagnose("GC307", ("falsification", number, "criterion"), message)
@@ -252,12 +254,12 @@ def variants_exist(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if name is not None and name not in used[cell.benchmark]:
             used[cell.benchmark].add(name)
             if name not in known[cell.benchmark]:
-                where = grid.stated_at(spec, "variant", {**cell.levels, "benchmark": cell.benchmark})
+                where = grid.effect_place(spec, "variant", {**cell.levels, "benchmark": cell.benchmark})
                 message = f"`{cell.benchmark}` has no variant `{name}`"
-                help = did_you_mean(name, known[cell.benchmark]) if known[cell.benchmark] else exclude(
+                help = did_you_mean(name, known[cell.benchmark]) if known[cell.benchmark] else exclusion_help(
                     {"benchmark": basic_string(cell.benchmark), **{
                         axis: basic_string(level) for axis, level in cell.levels.items()
-                        if grid.stated_at(spec, "variant", {axis: level})}}
+                        if grid.effect_place(spec, "variant", {axis: level})}}
                 )  # fmt: skip
                 yield source.diagnose("GC202", where or ("axis", 0), message, help)
     for number, benchmark in enumerate(spec.benchmark):
@@ -278,7 +280,7 @@ def meaningful_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic
                     reported.add(problem)
                     names = ", ".join(f"{axis} = {level}" for axis, level in configuration.levels.items())
                     where = grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
-                    paths = [path for key in _SAMPLED if (path := grid.stated_at(spec, key, where))]
+                    paths = [path for key in _SAMPLED if (path := grid.effect_place(spec, key, where))]
                     in_axes = [path for path in paths if path[0] == "axis"]
                     blamed = (*in_axes[:1], *paths[:1], ("axis", 0))[0]
                     way_out = (_EXCLUDE in help and _excluded(spec, in_axes)) or help
@@ -300,7 +302,7 @@ def _excluded(spec: Spec, paths: Sequence[KeyPath]) -> str | None:
     if len(levels) < 2:
         return None
     named = [(spec.axis[axis].id, spec.axis[axis].level[level].id) for axis, level in sorted(levels.items())]
-    return exclude({axis: basic_string(level) for axis, level in named})
+    return exclusion_help({axis: basic_string(level) for axis, level in named})
 
 
 def distinct_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic]:
@@ -320,7 +322,7 @@ def distinct_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         message = f"on `{benchmark}`, {' and '.join(f'`{axis}`' for axis in idle)} changes nothing"
         help = way_out(spec, idle[0], model, benchmark) if len(idle) == 1 else None
         if help is None:  # at least the one that was found
-            help = exclude({axis: basic_string(second[axis]) for axis in axes})
+            help = exclusion_help({axis: basic_string(second[axis]) for axis in axes})
         where = ("axis", axes.index(idle[0]), "id")
         yield source.diagnose("GC303", where, message, help)
         return
@@ -352,7 +354,7 @@ def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
         yield "an answer line gives a letter, and no letters are shown", 'set options = "lettered"'
     elif by_label and not setting.labels(2):
         yield "an answer line gives a label, and options are shown with bullets", 'set enumerator = "A."'
-    if setting.ranks_labels and not labels(setting.enumerator, 2):
+    if setting.ranks_labels and not bare_labels(setting.enumerator, 2):
         yield "labels are ranked, and options are shown with bullets", 'set enumerator = "A."'
     if method.one_token and setting.labelled and _roman(setting):
         yield "Roman numbers share their first token", 'set an enumerator of letters, such as "A."'

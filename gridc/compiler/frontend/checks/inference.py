@@ -8,7 +8,7 @@ from gridc.compiler.frontend.checks.envelope import settings
 from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid.specifications import comparisons, meaning, specifications
+from gridc.compiler.grid.specifications import curve_hypotheses, meaning, specifications
 from gridc.compiler.hypotheses import kind_of
 from gridc.diagnostics.errors import Diagnostic, KeyPath, SpecError
 from gridc.schema.base import Table
@@ -178,7 +178,8 @@ def _of_replicates(spec: Spec, curve: Curve, source: Source, here: KeyPath) -> I
 def _pooled_arms(spec: Spec, curve: Curve, source: Source, here: KeyPath) -> Iterator[Diagnostic]:
     """An axis whose levels are counted together and compared with each other in the same curve."""
     compared = {
-        kind_of(hypothesis).pairs(hypothesis)[0][0]: hypothesis.id for hypothesis in comparisons(spec, curve)
+        kind_of(hypothesis).pairs(hypothesis)[0][0]: hypothesis.id
+        for hypothesis in curve_hypotheses(spec, curve)
     }
     for fork in (each for each in spec.fork if each.id in curve.forks):
         for choice in (fork.choice or {}).values():
@@ -252,7 +253,7 @@ def _worst(spec: Spec, source: Source, benchmark: Benchmark) -> Iterator[Diagnos
             if stated.stated(model.id, benchmark.id, configuration).get("unreadable") != "worst":
                 continue
             place = grid.grid_place(configuration.levels, configuration.tier, benchmark.id, model.id)
-            path = grid.stated_at(spec, "unreadable", place)
+            path = grid.effect_place(spec, "unreadable", place)
             if path is not None and path not in reported:
                 reported.add(path)
                 message = f"no score is the worst one on `{benchmark.id}`, {_nearest(benchmark)}"

@@ -248,7 +248,7 @@ def drawable(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """There are as many configurations as are drawn."""
     if spec.draw is None:
         return
-    total, available = grid.combinations(spec), len(grid.drawn(spec))
+    total, available = grid.combinations(spec), len(grid.drawn_levels(spec))
     if available < spec.draw.n:
         left = (
             "" if available == min(total, spec.draw.n) else f", of which exclusions leave about {available:,}"

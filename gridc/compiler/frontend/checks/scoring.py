@@ -6,12 +6,12 @@ a name of its own, every response that is judged has a judge, and what a judge c
 
 from collections.abc import Iterator, Sequence
 
-from gridc.compiler.frontend.checks.envelope import exclude, settings
+from gridc.compiler.frontend.checks.envelope import exclusion_help, settings
 from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import cells_of, rosters
-from gridc.compiler.grid.configurations import effect_tables, stated_at, stated_scaffolds
+from gridc.compiler.grid.configurations import effect_place, effect_tables, stated_scaffolds
 from gridc.compiler.instrument.filters import pattern_problem
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
@@ -123,7 +123,7 @@ def judges_asked(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             judge = spec.judge_called(setting.judge)
             found: tuple[KeyPath, str, str] | None
             if judge is None:
-                path = grid.stated_at(spec, "method", place) or ("harness",)
+                path = grid.effect_place(spec, "method", place) or ("harness",)
                 message = "it is not stated which of the judges labels the responses"
                 help = "beside it: " + " or ".join(f'judge = "{one.id}"' for one in spec.declared_judges)
                 found = path, message, help
@@ -160,7 +160,7 @@ def _without_other(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[Key
 def _worse(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[KeyPath, str, str] | None:
     """Where a win would count as the worst."""
     number = next(at for at, one in enumerate(spec.benchmark) if one.id == place["benchmark"])
-    stated = grid.stated_at(spec, "scores", place)
+    stated = grid.effect_place(spec, "scores", place)
     if judge.compares is None or stated is not None or not spec.benchmark[number].lower_is_better:
         return None
     message = f"a win on `{place['benchmark']}` earns 1, and lower is better"
@@ -180,7 +180,7 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             place = grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
             judge = spec.judge_called(setting.judge)
             own = [(*path, "labels") for path, declared in grid.judge_tables(spec) if declared is judge]
-            path = grid.stated_at(spec, "scores", place) or (*own, ("judge",))[0]
+            path = grid.effect_place(spec, "scores", place) or (*own, ("judge",))[0]
             for problem in _problems(source, path, setting.scores, known, benchmark):
                 if problem.message not in reported:
                     reported.add(problem.message)
@@ -284,7 +284,7 @@ def matches_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 continue
             read = True
             place = grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
-            path = grid.stated_at(spec, "method", place) or ("harness",)
+            path = grid.effect_place(spec, "method", place) or ("harness",)
             if setting.match is None and path not in reported:
                 reported.add(path)
                 message = "`match` compares answers, and does not say how (`as`)"
@@ -334,7 +334,7 @@ def scorers_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 continue
             read = True
             place = grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
-            path = grid.stated_at(spec, "method", place) or ("harness",)
+            path = grid.effect_place(spec, "method", place) or ("harness",)
             if setting.scorer is None and path not in reported:
                 reported.add(path)
                 message = "`scorer` is a function, and it is not stated which"
@@ -368,7 +368,7 @@ def options_given(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 if method.weighs or not (method.ranks or method.reads_option):
                     continue
                 place = grid.grid_place(configuration.levels, configuration.tier, benchmark.id, model.id)
-                path = grid.stated_at(spec, "method", place) or ("harness",)
+                path = grid.effect_place(spec, "method", place) or ("harness",)
                 if (path, benchmark.id) in reported:
                     continue
                 reported.add((path, benchmark.id))
@@ -500,7 +500,7 @@ def items_asked_whole(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if scaffold is not None and scaffold.kind in USER_TURNS:
             follows = (own is not None and own.turns) or cell.benchmark in (scaffold.wording or {})
             if not follows:
-                path = stated_at(spec, "scaffold", place) or ("harness",)
+                path = effect_place(spec, "scaffold", place) or ("harness",)
                 message = f"on `{cell.benchmark}` nothing is said after the first reply"
                 help = (
                     f'turns = "COLUMN" in place of `query` in its `loading.fields`, or wording = {{ '
@@ -509,7 +509,7 @@ def items_asked_whole(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 yield source.diagnose("GC105", path, message, help)
                 return
         if cell.setting.shots and own is not None and own.messages:
-            path = stated_at(spec, "shots", place) or ("harness",)
+            path = effect_place(spec, "shots", place) or ("harness",)
             message = f"exemplars are questions with answers, and items of `{cell.benchmark}` conversations"
             yield source.diagnose("GC105", path, message, "shots = 0")
             return
@@ -531,7 +531,7 @@ def exemplars_dropped(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     turned = any(getattr(table.table, "exemplars_as", None) for table in effect_tables(spec))
     for cell in cells_of(spec) if turned else ():
         place = {**cell.levels, "benchmark": cell.benchmark, "model": cell.model}
-        path = stated_at(spec, "overflow", place)
+        path = effect_place(spec, "overflow", place)
         if cell.setting.in_turns and cell.setting.overflow == "drop_exemplars" and path not in reported:
             reported.add(path or ())
             message = "exemplars that are turns of a chat cannot be dropped one by one"
@@ -551,7 +551,7 @@ def thoughts_end(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if isinstance(budget, bool | str | None) or setting.ranks or cell.model in omitting or budget < most:
             continue
         place = {**cell.levels, "benchmark": cell.benchmark, "model": cell.model}
-        path = stated_at(spec, "thinking", place) or ("harness",)
+        path = effect_place(spec, "thinking", place) or ("harness",)
         if path not in reported:
             reported.add(path)
             message = (
@@ -586,11 +586,11 @@ def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             )
         else:
             continue
-        path = stated_at(spec, key, place) or ("harness",)
+        path = effect_place(spec, key, place) or ("harness",)
         if path not in reported:
             reported.add(path)
-            stated = [path, stated_at(spec, "scaffold", place) or ("harness",)]
+            stated = [path, effect_place(spec, "scaffold", place) or ("harness",)]
             axes = sorted({spec.axis[int(where[1])].id for where in stated if where[0] == "axis"})
-            excluded = exclude({axis: basic_string(cell.levels[axis]) for axis in axes})
+            excluded = exclusion_help({axis: basic_string(cell.levels[axis]) for axis in axes})
             help = f"{excluded if axes else 'leave `scaffold` out'}; or set another `{key}`"
             yield source.diagnose("GC105", path, message, help)

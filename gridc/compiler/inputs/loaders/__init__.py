@@ -21,7 +21,7 @@ def complete_loading(loader: str, files: Sequence[File], loading: Loading) -> ro
     `Misread`."""
     if not loader_kind(loader).mapped:
         return rows.CompletedLoading(loading, {}, ())
-    return rows.complete_loading(files, loading)
+    return rows.complete_from_rows(files, loading)
 
 
 def load_items(loader: str, file: File, loading: Loading) -> list[Item]:

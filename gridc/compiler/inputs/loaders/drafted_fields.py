@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from gridc.compiler.inputs.loaders.gold import is_empty, marked
+from gridc.compiler.inputs.loaders.gold import gold_marks, is_empty
 from gridc.compiler.inputs.loaders.parsing import Records, Row, at
 from gridc.compiler.inputs.loaders.rows import (
     GOLDS,
@@ -144,9 +144,9 @@ def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | Uncle
         for texts, labels in PAIRS:
             options, marks = f"{stem}.{texts}", f"{stem}.{labels}"
             if stem and name == options and marks in names and _all_lists(options, rows):
-                if all(sum(marked(at(row, marks)) or [0, 0]) == 1 for row in rows):
+                if all(sum(gold_marks(at(row, marks)) or [0, 0]) == 1 for row in rows):
                     return {"options": (options,), "gold": marks}
-                if _all_lists(marks, rows) and not any(marked(at(row, marks)) for row in rows):
+                if _all_lists(marks, rows) and not any(gold_marks(at(row, marks)) for row in rows):
                     return {"options": (options,), "option_labels": marks}
     plain = {folded_name(name): name for name in names}
     correct = next((plain[name] for name in CORRECT if name in plain), None)

@@ -40,7 +40,7 @@ def is_empty(value: Any) -> bool:
     return value is None or value != value or (isinstance(value, str) and not value.strip())
 
 
-def place(
+def gold_option(
     value: Any,
     options: Sequence[str],
     rule: str,
@@ -100,7 +100,7 @@ def _by_label(value: Any, options: Sequence[str], labels: Sequence[str]) -> int:
 
 def _by_marks(value: Any, options: Sequence[str]) -> int:
     """The one option that is marked 1, where all others are marked 0."""
-    marks = marked(value)
+    marks = gold_marks(value)
     if marks is None or len(marks) != len(options):
         raise ValueError(
             f"{value!r} is not a list with a mark, 0 or 1, for each of the {len(options)} options"
@@ -110,7 +110,7 @@ def _by_marks(value: Any, options: Sequence[str]) -> int:
     return marks.index(1)
 
 
-def marked(value: Any) -> list[int] | None:
+def gold_marks(value: Any) -> list[int] | None:
     """The marks that a value is, as a list or written out; None where it is something else."""
     if isinstance(value, str) and value.strip().startswith("["):
         try:
@@ -184,7 +184,7 @@ class Case:
         if (rule == "row_label") is (self.labels is None):
             return None
         try:
-            return place(self.value, self.options, rule, self.labels or (), self.carried)
+            return gold_option(self.value, self.options, rule, self.labels or (), self.carried)
         except ValueError:
             return None
 
@@ -272,7 +272,7 @@ class GoldSurvey:
                 kinds.setdefault("letters", []).append(text)
             elif case.under("text") is not None:
                 kinds.setdefault("texts of options", []).append(text)
-            elif marked(case.value) is not None:
+            elif gold_marks(case.value) is not None:
                 kinds.setdefault("lists of marks", []).append(text)
             else:
                 kinds.setdefault("other values", []).append(spelled(text) if not text.isascii() else text)

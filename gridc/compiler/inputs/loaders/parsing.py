@@ -170,7 +170,7 @@ LOADERS: Registry[Loader] = Registry("gridc.compiler.inputs.loaders", "gridc.ada
 """By the `loader` of the language; what each has to be told is in `schema.items.LOADER_KINDS`."""
 
 
-def items(rows: Rows, make: Callable[[int, Any], Item], twins: str | None = None) -> list[Item]:
+def items_of_rows(rows: Rows, make: Callable[[int, Any], Item], twins: str | None = None) -> list[Item]:
     """The items of the rows. Raises `Malformed` with every row that does not follow the format, or whose
     item is already there, for which `twins` is the way out."""
     made: dict[str, Item] = {}
@@ -202,7 +202,7 @@ def items(rows: Rows, make: Callable[[int, Any], Item], twins: str | None = None
     return list(made.values())
 
 
-def table(file: File) -> Iterator[tuple[int, Any]]:
+def numbered_rows(file: File) -> Iterator[tuple[int, Any]]:
     """The rows of a CSV file, a JSON list or a JSONL file, told apart by the suffix, with their numbers.
     A row that cannot be read is a `BadRow`; a file that cannot be read is `Malformed`."""
     if file.suffix == ".csv":
@@ -253,7 +253,7 @@ def csv_rows(file: File) -> Iterator[tuple[int, Any]]:
     if parquet is not None:
         yield from parquet
         return
-    records = csv_records(file)
+    records = csv_lists(file)
     _, header = next(records, (1, []))
     if len(set(header)) < len(header) or not header:
         raise Malformed([BadRow(1, "the first row does not name each column once")])
@@ -264,7 +264,7 @@ def csv_rows(file: File) -> Iterator[tuple[int, Any]]:
             yield number, dict(zip(header, record, strict=True))
 
 
-def csv_records(file: File) -> Iterator[tuple[int, list[str]]]:
+def csv_lists(file: File) -> Iterator[tuple[int, list[str]]]:
     """The records of a CSV file as lists, counted from 1. Blank lines are passed over."""
     refuse_others(file.name, file.data)
     if file.suffix in (".json", ".jsonl") and file.data.lstrip()[:1] in (b"{", b"["):
@@ -284,7 +284,7 @@ def csv_records(file: File) -> Iterator[tuple[int, list[str]]]:
         raise Malformed([BadRow(number + 1, str(error))]) from None
 
 
-def text(row: Row, name: str) -> str:
+def required_text(row: Row, name: str) -> str:
     """A field that must be a text with something in it."""
     value = row[name]
     if not isinstance(value, str) or not value.strip():

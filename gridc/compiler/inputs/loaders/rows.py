@@ -18,9 +18,9 @@ from gridc.compiler.inputs.loaders.gold import (
     Case,
     GoldRule,
     GoldSurvey,
+    gold_marks,
+    gold_option,
     is_empty,
-    marked,
-    place,
     short,
     spelled,
 )
@@ -33,7 +33,7 @@ from gridc.compiler.inputs.loaders.parsing import (
     Records,
     Row,
     at,
-    items,
+    items_of_rows,
     records,
 )
 from gridc.compiler.instrument.item import LETTERS, Item
@@ -59,7 +59,7 @@ class CompletedLoading:
     said: tuple[str, ...]
 
 
-def complete_loading(files: Sequence[File], loading: Loading) -> CompletedLoading:
+def complete_from_rows(files: Sequence[File], loading: Loading) -> CompletedLoading:
     """Look at every row of the files before any item is made.
 
     Raises `Malformed` for a file that cannot be read, and `Misread` for a column that is not there or a way
@@ -112,7 +112,7 @@ def _read(each: Records, fields: Fields, loading: Loading) -> Iterator[tuple[int
     """The rows that items are made of."""
     for number, row in each.rows:
         try:
-            items([(number, row)], lambda at, one: _item(str(at), one, fields, loading))
+            items_of_rows([(number, row)], lambda at, one: _item(str(at), one, fields, loading))
         except Malformed:
             continue  # `load` reports the row
         yield number, row
@@ -126,7 +126,9 @@ def load(file: File, loading: Loading) -> list[Item]:
     twins = (
         f"leave `fields.id` out: rows without an id are named {file.stem}-00001 and on" if fields.id else None
     )
-    return items(rows, lambda number, row: _item(f"{file.stem}-{number:05d}", row, fields, loading), twins)
+    return items_of_rows(
+        rows, lambda number, row: _item(f"{file.stem}-{number:05d}", row, fields, loading), twins
+    )
 
 
 def _fields(loading: Loading) -> Fields:
@@ -474,8 +476,10 @@ def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) 
 def _mixed(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> Misread:
     """What to say of values that no one rule reads."""
     values = sorted({_word(case.value) for case in survey.cases})
-    if all(marked(case.value) for case in survey.cases):
-        problem = f"{survey.cases[0].row} marks {sum(marked(survey.cases[0].value) or [])} options as right"
+    if all(gold_marks(case.value) for case in survey.cases):
+        problem = (
+            f"{survey.cases[0].row} marks {sum(gold_marks(survey.cases[0].value) or [])} options as right"
+        )
         return Misread("GC334", path, problem, "name the column of marks that has one 1 in every row")
     if isinstance(fields.gold, FieldValue) and fields.gold.constant is not None:
         problem = f"`{fields.gold.constant}` is none of the {len(survey.cases[0].options)} options"
@@ -850,7 +854,7 @@ def _named_option(
     rule: str,
 ) -> int:
     try:
-        return place(_value(row, field), options, rule, labels, carried)
+        return gold_option(_value(row, field), options, rule, labels, carried)
     except ValueError as error:
         raise ValueError(f"`{_called(field)}`: {error}") from None
 

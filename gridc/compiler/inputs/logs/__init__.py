@@ -25,7 +25,7 @@ from gridc.compiler.inputs.logs.files import (
     log_error,
     suffix_of,
 )
-from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather, renumbered
+from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather_run, renumbered
 from gridc.compiler.inputs.logs.records import LOG_READERS, LogReader, describes
 from gridc.diagnostics.errors import Diagnostic, FileError, UsageError
 
@@ -230,7 +230,7 @@ def _gather_all(
             called=run.model,
             task=run.benchmark,
         )
-        logs.runs.append(gather(own, logs.items.setdefault(benchmark, LogItems()), file.columns))
+        logs.runs.append(gather_run(own, logs.items.setdefault(benchmark, LogItems()), file.columns))
         made_by = run.made_by
         if run.not_read:
             logs.notes.append(f"not read of {file.path}: {', '.join(run.not_read)}")
@@ -365,7 +365,7 @@ def _join_unnamed(logs: ReadLogs, author: TableColumns) -> None:
         items = logs.items[first]
         for place, gathered in enumerate(logs.runs):
             if gathered.run.benchmark in others:
-                logs.runs[place] = gather(replace(gathered.run, benchmark=first), items, author)
+                logs.runs[place] = gather_run(replace(gathered.run, benchmark=first), items, author)
         for name in others:
             del logs.items[name]
         logs.notes.append(

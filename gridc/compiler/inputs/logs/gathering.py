@@ -240,7 +240,7 @@ class _ColumnBuilder:
         )
 
 
-def gather(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
+def gather_run(run: LogRun, items: LogItems, author: TableColumns) -> GatheredRun:
     """Read a run's answers once. Raises `FileError` for a sample that stands twice (GC675), a count that the
     answers contradict (GC674), or an item that is of two units (GC677)."""
     columns: dict[str, _ColumnBuilder] = {}

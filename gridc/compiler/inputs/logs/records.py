@@ -190,7 +190,7 @@ def content_digest(value: Any) -> bytes:
     return text_digest(_SORTED.encode(value))
 
 
-def axis(aspect: Aspect, value: Any, label: str | None = None, own: bool = False) -> LogAxis:
+def log_axis(aspect: Aspect, value: Any, label: str | None = None, own: bool = False) -> LogAxis:
     """An axis by a JSON value; its label is the value where that is short."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
     short = text if len(text) <= 24 else f"#{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:6]}"

@@ -251,7 +251,7 @@ _MAP: dict[str, Any] = {
     "shortest": lambda step, size: '["?"]' if step == "decompose" else "",
     "longest": _divides,
     "usual": 0.91,
-    "engaged": lambda replies: len(parts(replies["decompose"], 2)) > 1,
+    "engaged": lambda replies: len(listed_questions(replies["decompose"], 2)) > 1,
     "divides": True,
     "answering": ("reduce",),
 }
@@ -311,7 +311,7 @@ def react(scaffold: Scaffold, task: Task) -> Steps:
     wording="critic",
     shortest=lambda step, size: "VERDICT: SAFE" if step.startswith("critic") else "",
     usual=0.33,
-    engaged=lambda replies: verdict(replies.get("critic_round_0", "")) is not None,
+    engaged=lambda replies: critique_verdict(replies.get("critic_round_0", "")) is not None,
     answering=("primary_",),
 )
 def critic(scaffold: Scaffold, task: Task) -> Steps:
@@ -323,7 +323,7 @@ def critic(scaffold: Scaffold, task: Task) -> Steps:
         review = texts["review"].format(question=task.with_history, answer=answer)
         request: Messages = (("system", texts["critic"]), ("user", review))
         (critique,) = yield (Turn(f"critic_round_{number}", request),)
-        if verdict(critique) == "SAFE":
+        if critique_verdict(critique) == "SAFE":
             break
         step, messages = (
             f"primary_revision_{number}",
@@ -333,7 +333,7 @@ def critic(scaffold: Scaffold, task: Task) -> Steps:
     return step
 
 
-def verdict(critique: str) -> str | None:
+def critique_verdict(critique: str) -> str | None:
     """The last verdict that a critique states, if any."""
     stated = _VERDICT.findall(critique)
     if stated:
@@ -347,7 +347,7 @@ def map_reduce(scaffold: Scaffold, task: Task, options: str = "") -> Steps:
     who answers a part sees that and the part, and the `options` where they are given."""
     texts = wording("map_reduce")
     (reply,) = yield (Turn("decompose", (("system", texts["decompose"]), ("user", task.with_history))),)
-    divided = parts(reply, scaffold.workers or WORKERS) or [task.with_history]
+    divided = listed_questions(reply, scaffold.workers or WORKERS) or [task.with_history]
     answers = yield tuple(
         Turn(
             f"map_chunk_{number}",
@@ -370,7 +370,7 @@ def map_reduce_options(scaffold: Scaffold, task: Task) -> Steps:
     return (yield from map_reduce(scaffold, task, task.options))
 
 
-def parts(reply: str, most: int) -> list[str]:
+def listed_questions(reply: str, most: int) -> list[str]:
     """The questions that a reply lists: the first JSON list of texts in it, else its lines."""
     decoder = json.JSONDecoder()
     for start in (place.start() for place in islice(re.finditer(r"\[", reply), 50)):

@@ -13,9 +13,9 @@ from gridc.reports.findings.hypotheses.decision import Decision, FoundRow
 from gridc.reports.findings.hypotheses.finding import (
     HypothesisFinding,
     MeasuredStudy,
-    corrected,
+    corrected_p_values,
     rate_of,
-    readings,
+    readings_words,
 )
 from gridc.reports.words import KINDS as KINDS_OF_UNITS
 from gridc.schema.hypotheses import ContrastRow, EffectRow, FailureRow, RankingRow, StatisticContrastRow
@@ -63,7 +63,9 @@ def decisions(measured: MeasuredStudy, ids: Collection[str] | None = None) -> It
 
 
 def _corrected(spec: Spec, answers: Mapping[str, FoundRow]) -> Mapping[str, tuple[float, float]]:
-    return corrected(spec, {name: (answer.support, answer.refute) for name, answer in answers.items()})
+    return corrected_p_values(
+        spec, {name: (answer.support, answer.refute) for name, answer in answers.items()}
+    )
 
 
 def _read_otherwise(
@@ -109,7 +111,7 @@ def regions_of(spec: Spec, cells: Sequence[Cell], ids: Collection[str] | None = 
     ]
 
 
-def sentence(finding: HypothesisFinding, complete: bool) -> str:
+def hypothesis_sentence(finding: HypothesisFinding, complete: bool) -> str:
     """The verdict in a sentence or a few, of a complete run or an unfinished one."""
     return DECISIONS[finding.kind].sentence(finding, complete)
 
@@ -138,7 +140,7 @@ def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> It
         rough = [finding.id for finding in hypotheses if approximate(finding)]
         by = f"; by an approximation: {', '.join(rough)}" if rough else ""
         yield f"Of {counted(len(hypotheses), 'hypothesis', 'hypotheses')}, {', '.join(counts)}{so_far}{by}."
-    parted = [f"{finding.id}: {readings(finding)}" for finding in hypotheses if finding.depends]
+    parted = [f"{finding.id}: {readings_words(finding)}" for finding in hypotheses if finding.depends]
     if parted:
         about = "; ".join(parted)
         yield f"Whether unreadable answers count or are left out decides a verdict ({about})."

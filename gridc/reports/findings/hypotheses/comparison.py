@@ -9,7 +9,7 @@ import numpy as np
 
 from gridc.compiler.hypotheses.kind import comparable_levels
 from gridc.compiler.hypotheses.tested import AboutAnEffect as AboutAnEffect
-from gridc.numbers import points
+from gridc.numbers import in_points
 from gridc.reports.findings.hypotheses.finding import MeasuredStudy
 from gridc.reports.findings.observations import Observations, Reading
 from gridc.reports.findings.scores import resampling_of
@@ -18,8 +18,8 @@ from gridc.schema.hypotheses import FailureRow, FlipsRow, MarginRow, PairsRow, R
 from gridc.schema.inference import MODELS, Margin, rate_kind
 from gridc.statistics import margins, risk
 from gridc.statistics.arrays import Flags, Floats, Whole
-from gridc.statistics.bounded_means import Agreement, against_zero, contrast
-from gridc.statistics.case_totals import CaseTable, case_table, paired
+from gridc.statistics.bounded_means import Agreement, against_zero, contrast_weights
+from gridc.statistics.case_totals import CaseTable, case_table, paired_totals
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.exact_tests import mcnemar_two_sided
 from gridc.statistics.reproducibility import DECIMALS, digits, every_digits
@@ -73,7 +73,7 @@ class Comparison:
         shape = int(self.blocks.max()) + 1, self.together
         of_block, earned_there = np.zeros(shape, dtype=np.int64), np.zeros(shape)
         of_block[place], earned_there[place] = counts[own], earned[own]
-        kept, points = paired(of_block, earned_there)
+        kept, points = paired_totals(of_block, earned_there)
         counts[own], earned[own] = kept[place], points[place]
         return counts, earned
 
@@ -126,7 +126,7 @@ class Comparison:
         benchmark, item = self.rows.items[int(self.rows.item[units == worst][0])]
         what = "item" if margin.about == "these_units" else "the unit of item"
         return (
-            f"{what} {item} of {benchmark} changed by {points(moved[worst])} pp under {level}, and "
+            f"{what} {item} of {benchmark} changed by {in_points(moved[worst])} pp under {level}, and "
             f"`largest_change` is {margin.largest_change:g}"
         )
 
@@ -198,7 +198,7 @@ class Comparison:
             difference=None if rate is None or against is None else rate - against,
             interval=interval and every_digits(interval),
             margins=tuple(at_margins),
-            limits=margins.limits(units, *places, alpha, largest) if sizes else None,
+            limits=margins.difference_limits(units, *places, alpha, largest) if sizes else None,
             no_interval="" if interval is not None else "no answer that counts under both",
             pairs=self._pairs(level, reference),
             method=margins.method(units, *places) if sizes else "",
@@ -239,7 +239,7 @@ class Comparison:
 
     def unseen(self, level: str, reference: str) -> Agreement:
         """What has to agree with a rise and with a fall of the rate."""
-        return against_zero(self.by_unit, contrast(len(self.levels), *self._places(level, reference)))
+        return against_zero(self.by_unit, contrast_weights(len(self.levels), *self._places(level, reference)))
 
     def joined(self, level: str, reference: str, tested: FittedOdds) -> FittedOdds:
         """What is tested, with ends that its check allows."""
@@ -275,7 +275,7 @@ class Comparison:
         )
 
 
-def compare(
+def comparison_rows(
     measured: MeasuredStudy,
     hypothesis: AboutAnEffect,
     levels: Sequence[str] | None,

@@ -13,7 +13,7 @@ from gridc.compiler.hypotheses.contrast import ContrastKind, assumption_words
 from gridc.compiler.hypotheses.tested import BOTH_VERDICTS
 from gridc.numbers import number, p_in_text
 from gridc.reports.findings.changes import ScoreDifference
-from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
+from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, comparison_rows
 from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.finding import INDEPENDENT, HypothesisFinding, MeasuredStudy, rate_of
 from gridc.reports.findings.hypotheses.regression import (
@@ -21,8 +21,8 @@ from gridc.reports.findings.hypotheses.regression import (
     Fit,
     covariates,
     design_of,
-    estimate,
     failure_of,
+    fit_comparison,
     undecided,
 )
 from gridc.reports.findings.observations import NotMeanError, Reading
@@ -117,10 +117,10 @@ def _on_these_units(stated: ContrastHypothesis) -> bool:
 def _decide(measured: MeasuredStudy, hypothesis: ContrastHypothesis, kind: ContrastKind) -> EffectRow:
     """The effect of each level, and the p-values of the claim of its kind and of what refutes it."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
-    comparison = compared(measured, hypothesis, hypothesis.every_level)
+    comparison = comparison_or_failure(measured, hypothesis, hypothesis.every_level)
     if isinstance(comparison, EffectRow):
         return comparison
-    fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison))
+    fitted = fit_comparison(comparison, spec.analysis.estimator, design_of(comparison))
     failure = fitted if isinstance(fitted, FailureRow) else None
     odds: list[OddsRow | None] = [None] * len(hypothesis.levels)
     test = None
@@ -157,7 +157,7 @@ def _decide(measured: MeasuredStudy, hypothesis: ContrastHypothesis, kind: Contr
     return effect_of(comparison, hypothesis, spec, contrasts, test, failure, (support, refute))
 
 
-def compared(
+def comparison_or_failure(
     measured: MeasuredStudy, hypothesis: AboutAnEffect, levels: Sequence[str] | None, only: bool = False
 ) -> Comparison | EffectRow:
     """What is compared, or the answer where there is nothing to compare."""
@@ -168,7 +168,7 @@ def compared(
         "readable answer under each",
     )
     try:
-        comparison = compare(measured, hypothesis, levels, reading, only)
+        comparison = comparison_rows(measured, hypothesis, levels, reading, only)
     except NotMeanError as error:
         comparison, why = None, FailureRow(code="not_a_mean", words=str(error))
     if comparison is not None:
@@ -285,15 +285,15 @@ def _evidence(
         [comparison.levels.index(level) for level in hypothesis.levels],
         comparison.levels.index(hypothesis.reference),
         test.p if test is not None and test.decides else 1.0,
-        [tails(level) for level in odds],
+        [odds_tails(level) for level in odds],
     )
 
 
-def tails(odds: OddsRow | None) -> tuple[float, float]:
+def odds_tails(odds: OddsRow | None) -> tuple[float, float]:
     """p of: the odds rise, and of: they fall; 1 where they are not known, or the units too few to decide."""
     if odds is None:
         return 1.0, 1.0
-    return verdicts.tails(odds.z, odds.p, odds.spread is None or odds.spread.enough)
+    return verdicts.estimate_tails(odds.z, odds.p, odds.spread is None or odds.spread.enough)
 
 
 def contrast(

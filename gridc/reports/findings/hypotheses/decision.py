@@ -17,11 +17,11 @@ from gridc.reports.findings.hypotheses.finding import (
     HypothesisFinding,
     MeasuredStudy,
     at_margin,
-    change_words,
+    contrast_words,
     correction_words,
     points_words,
     readable_words,
-    readings,
+    readings_words,
 )
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.words import BY_APPROXIMATION
@@ -63,7 +63,7 @@ class Decision(Protocol[H]):
         """How far the verdict goes, as the scorecard says it."""
 
 
-def beyond_words(finding: HypothesisFinding, approximate: bool) -> str:
+def reach_words(finding: HypothesisFinding, approximate: bool) -> str:
     """The reach of a verdict on new items; an approximation needs many units."""
     if finding.verdict == "open":
         return "Nothing: it is open."
@@ -108,7 +108,7 @@ class EffectDecision(Decision[T]):
     def sentence(self, finding: HypothesisFinding, complete: bool) -> str:
         """The verdict on an effect; then every level against the reference."""
         effect = _effect_of(finding)
-        shown = [change_words(contrast, effect, complete) for contrast in effect.contrasts[:3]]
+        shown = [contrast_words(contrast, effect, complete) for contrast in effect.contrasts[:3]]
         if len(effect.contrasts) > 3:
             shown.append(f"{len(effect.contrasts) - 3} further levels stand in the table")
         sentences = [self._verdict_words(finding, effect, complete)]
@@ -120,7 +120,8 @@ class EffectDecision(Decision[T]):
         sentences += self.further(finding, effect)
         if finding.depends:
             sentences.append(
-                f"Whether unreadable answers count or are left out decides this verdict: {readings(finding)}."
+                "Whether unreadable answers count or are left out decides this verdict: "
+                f"{readings_words(finding)}."
             )
         return " ".join(sentences)
 
@@ -155,7 +156,7 @@ class EffectDecision(Decision[T]):
         return finding.verdict == self.kind.first or rule.margin is None or rule.side != "two-sided"
 
     def reach(self, finding: HypothesisFinding) -> str:
-        return beyond_words(finding, self.approximate(finding))
+        return reach_words(finding, self.approximate(finding))
 
     def _claimed(self, finding: HypothesisFinding) -> str:
         stated: Any = finding.hypothesis  # one of this kind

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gridc.compiler.hypotheses import claims_in, kind_of, sharing_level
-from gridc.numbers import bracketed, counted, figures, hundredths, number, p_value, percent, points
+from gridc.numbers import bracketed, counted, figures, hundredths, in_points, number, p_value, percent
 from gridc.reports import quantities
 from gridc.reports.findings.certification import ClaimEvidence
 from gridc.reports.findings.noise import Floors, all_must_hold, one_must_hold
@@ -63,7 +63,7 @@ def rate_of(spec: Spec, hypothesis: AnyHypothesis) -> Rate:
     return Rate(hypothesis.family, "holm" if count > 1 else "none", level, count)
 
 
-def corrected(spec: Spec, p: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+def corrected_p_values(spec: Spec, p: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
     """The p-values of support and of refutation of each hypothesis, by id, corrected together over all claims
     of its family; of a hypothesis without one over its own. A member that has none counts with p = 1."""
     groups: list[tuple[Correction, list[AnyHypothesis]]] = [
@@ -212,7 +212,7 @@ def at_margin(effect: EffectRow) -> str:
     return " and ".join(dict.fromkeys(contrast.change.method for contrast in effect.contrasts))
 
 
-def readings(finding: HypothesisFinding) -> str:
+def readings_words(finding: HypothesisFinding) -> str:
     """`supported where they count, open where they are left out`."""
     counted_so = finding.effect is not None and finding.effect.reading == "itt"
     verdicts = (finding.verdict, finding.otherwise) if counted_so else (finding.otherwise, finding.verdict)
@@ -228,7 +228,7 @@ def correction_words(finding: HypothesisFinding) -> str:
     return f"{CORRECTED[finding.correction]} over {'the ' if own else ''}{claims}{own}"
 
 
-def change_words(contrast: ContrastRow, effect: EffectRow, complete: bool) -> str:
+def contrast_words(contrast: ContrastRow, effect: EffectRow, complete: bool) -> str:
     change = contrast.change
     here = "" if complete else "so far "
     if change.difference is None or change.rate is None or change.reference_rate is None:
@@ -247,7 +247,7 @@ def change_words(contrast: ContrastRow, effect: EffectRow, complete: bool) -> st
         total = flips.gained + flips.lost + flips.same
         more.append(f"{flips.gained:,} of {counted(total, 'answer')} gained and {flips.lost:,} lost")
     if change.limits is not None and change.interval is not None:
-        more.append(f"at the margin's level {bracketed(change.limits, points)}")
+        more.append(f"at the margin's level {bracketed(change.limits, in_points)}")
     if change.untested:
         more.append(f"not tested at the margin: {change.untested}")
     if contrast.odds is not None:
@@ -310,9 +310,9 @@ def _recovery_words(recovery: RecoveryRow, reference: str) -> Iterator[str]:
 
 def points_words(change: RateChangeRow) -> str:
     """`-7.3 pp [-8.6, -6.0]`."""
-    difference = f"{points(change.difference or 0)} pp"
+    difference = f"{in_points(change.difference or 0)} pp"
     if change.interval is not None:
-        return f"{difference} {bracketed(change.interval, points)}"
+        return f"{difference} {bracketed(change.interval, in_points)}"
     return f"{difference} ({change.no_interval}, so no interval)"
 
 

@@ -3,14 +3,14 @@ interactions."""
 
 from gridc.compiler.hypotheses.interaction import KIND
 from gridc.reports.findings.hypotheses.comparison import Comparison
-from gridc.reports.findings.hypotheses.contrasts import both_readings, compared, effect_of
+from gridc.reports.findings.hypotheses.contrasts import both_readings, comparison_or_failure, effect_of
 from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.finding import MeasuredStudy, rate_of
 from gridc.reports.findings.hypotheses.regression import (
     covariates,
     design_of,
-    estimate,
     failure_of,
+    fit_comparison,
     undecided,
 )
 from gridc.schema.hypotheses import ContrastRow, EffectRow, FailureRow
@@ -25,7 +25,7 @@ class InteractionDecision(EffectDecision[InteractionHypothesis]):
         """Whether the effect of the axis differs by `by`, and the effect of each level in each part of it,
         against the first level of the axis. Nothing refutes it: no difference is too small to be one."""
         spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
-        comparison = compared(measured, hypothesis, None)
+        comparison = comparison_or_failure(measured, hypothesis, None)
         if isinstance(comparison, EffectRow):
             return comparison
         test, failure = None, None
@@ -35,7 +35,9 @@ class InteractionDecision(EffectDecision[InteractionHypothesis]):
                 words=f"what is compared has one level of `{hypothesis.by}` or of `{hypothesis.axis}`",
             )
         else:
-            fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison, by=hypothesis.by))
+            fitted = fit_comparison(
+                comparison, spec.analysis.estimator, design_of(comparison, by=hypothesis.by)
+            )
             if isinstance(fitted, FailureRow):
                 failure = fitted
             else:

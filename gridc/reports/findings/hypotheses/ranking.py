@@ -12,10 +12,10 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cells import Cell, rosters
 from gridc.numbers import counted, p_value
 from gridc.reports.findings.certification import ASKED, ClaimEvidence, Region, Weight, claim_evidence
-from gridc.reports.findings.hypotheses.decision import Decision, beyond_words
+from gridc.reports.findings.hypotheses.decision import Decision, reach_words
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy, correction_words
 from gridc.reports.findings.noise import Floors, GapAndFloors, standing
-from gridc.reports.findings.scores import CellScore, gather, score_of
+from gridc.reports.findings.scores import CellScore, gather_outcomes, score_cell
 from gridc.reports.words import ASSUMED
 from gridc.schema.base import ALPHA, EVERYWHERE
 from gridc.schema.hypotheses import RankingRow, Standing
@@ -127,7 +127,7 @@ class RankingDecision(Decision[RankingHypothesis]):
         strength = None if finding.ranking is None else finding.ranking.strength
         if strength == "descriptive":
             return "These items, models and configurations only."
-        return beyond_words(finding, self.approximate(finding))
+        return reach_words(finding, self.approximate(finding))
 
 
 DECISION = RankingDecision()
@@ -150,7 +150,7 @@ def _run_by_all(spec: Spec, hypothesis: RankingHypothesis) -> set[str]:
 
 
 def _concerns(spec: Spec, hypothesis: RankingHypothesis, cell: Cell) -> bool:
-    place = grid.place(spec, cell.levels, cell.benchmark, cell.model)
+    place = grid.place_values(spec, cell.levels, cell.benchmark, cell.model)
     return hypothesis.where.matches(place) and spec.analysis.primary.matches(place)
 
 
@@ -179,7 +179,7 @@ def on_items(measured: MeasuredStudy, hypothesis: RankingHypothesis) -> Measured
             stored[cell.key] = outcomes.of_items(some)
     cells = [cell for cell in cells if cell.key in stored]
     outcomes_by_benchmark = {
-        name: gather([c for c in cells if c.benchmark == name], stored, held)
+        name: gather_outcomes([c for c in cells if c.benchmark == name], stored, held)
         for name, held in plan.study.items.items()
         if any(cell.benchmark == name for cell in cells)
     }
@@ -191,7 +191,7 @@ def on_items(measured: MeasuredStudy, hypothesis: RankingHypothesis) -> Measured
         measured.final,
         hypothesis_regions=list(ranking_regions(measured.spec, hypothesis, cells).values()),
     )
-    scores = [score_of(cell, stored[cell.key], plan.study.items[cell.benchmark].units) for cell in cells]
+    scores = [score_cell(cell, stored[cell.key], plan.study.items[cell.benchmark].units) for cell in cells]
     return replace(measured, scores=scores, weighed=weighed)
 
 

@@ -24,7 +24,7 @@ from gridc.reports.findings.hypotheses.finding import INDEPENDENT
 from gridc.reports.words import KINDS
 from gridc.schema.hypotheses import FailureRow, OddsRow, SpreadRow, TestRow
 from gridc.statistics.arrays import Floats, Whole
-from gridc.statistics.case_totals import DesignMatrix, Factor, factor, scored, treatment
+from gridc.statistics.case_totals import DesignMatrix, Factor, factor, treatment, with_dose
 from gridc.statistics.clustered_logit import FLOOR, Jackknife, NotEstimable, maximum, unit
 from gridc.statistics.envelope import LEVEL
 from gridc.statistics.reproducibility import digits, every_digits
@@ -253,7 +253,7 @@ def design_of(
     of_axis = rows.levels(comparison.axis)
     if doses is not None:
         base = treatment(others or [factor("", [""], [""] * len(rows.cells))])
-        return scored(base, DOSE, [doses[level] for level in of_axis])
+        return with_dose(base, DOSE, [doses[level] for level in of_axis])
     axis = factor(comparison.axis, comparison.levels, of_axis)
     return treatment([axis, *others], [(comparison.axis, by)] if by is not None else [])
 
@@ -263,7 +263,7 @@ def _factor(comparison: Comparison, name: str) -> Factor:
     return factor(name, list(dict.fromkeys(levels)), levels)
 
 
-def estimate(comparison: Comparison, estimator: str, design: DesignMatrix) -> Fit | FailureRow:
+def fit_comparison(comparison: Comparison, estimator: str, design: DesignMatrix) -> Fit | FailureRow:
     """The fit of the declared estimator, or why there is none."""
     if (fit := ESTIMATORS[estimator].fit) is None:
         return FailureRow(code="estimator", words=DECIDES_NOTHING[estimator])

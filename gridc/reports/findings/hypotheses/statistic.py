@@ -8,9 +8,9 @@ from itertools import groupby
 from gridc.compiler.grid.cells import Cell
 from gridc.numbers import in_unit, p_in_text, p_value, span_in_unit
 from gridc.reports.findings.certification import Region
-from gridc.reports.findings.hypotheses.decision import Decision, beyond_words
+from gridc.reports.findings.hypotheses.decision import Decision, reach_words
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy, correction_words
-from gridc.reports.findings.summary_kinds import KINDS, rows_of, unit_of, what_is
+from gridc.reports.findings.summary_kinds import KINDS, rows_of_statistic, statistic_unit, what_is
 from gridc.reports.findings.summary_rows import StatisticScope, StatisticSource
 from gridc.reports.words import BY_APPROXIMATION
 from gridc.schema.base import EVERYWHERE
@@ -30,7 +30,7 @@ class StatisticDecision(Decision[StatisticHypothesis]):
         """Over all cells that it is about, as one: the same of every other axis, model and benchmark."""
         spec = measured.spec
         statistic = called(hypothesis.statistic, spec.statistics)
-        unit = unit_of(spec, statistic)
+        unit = statistic_unit(spec, statistic)
         margin = hypothesis.margin
         if margin is not None and unit in ("%", "pp"):
             margin /= 100
@@ -54,7 +54,7 @@ class StatisticDecision(Decision[StatisticHypothesis]):
             KINDS[statistic.kind],
             StatisticSource(measured.samples.plan, measured.samples, measured.store),
         )
-        scope, rows, digests = rows_of(source, scope, cells)
+        scope, rows, digests = rows_of_statistic(source, scope, cells)
         one, other = (rows.level == place for place in (0, 1))
         found = kind.difference(scope, rows, one, other)
         values = tuple(kind.of(scope, rows.only(side)).value for side in (one, other))
@@ -96,7 +96,7 @@ class StatisticDecision(Decision[StatisticHypothesis]):
         return finding.verdict != "open"
 
     def reach(self, finding: HypothesisFinding) -> str:
-        return beyond_words(finding, self.approximate(finding))
+        return reach_words(finding, self.approximate(finding))
 
 
 def _compared(

@@ -6,15 +6,21 @@ import numpy as np
 
 from gridc.compiler.hypotheses.trend import KIND, doses_of
 from gridc.reports.findings.hypotheses.comparison import Comparison
-from gridc.reports.findings.hypotheses.contrasts import both_readings, compared, effect_of, tails, wald
+from gridc.reports.findings.hypotheses.contrasts import (
+    both_readings,
+    comparison_or_failure,
+    effect_of,
+    odds_tails,
+    wald,
+)
 from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.finding import MeasuredStudy, rate_of
 from gridc.reports.findings.hypotheses.regression import (
     DOSE,
     ClusteredLogit,
     design_of,
-    estimate,
     failure_of,
+    fit_comparison,
     undecided,
 )
 from gridc.schema.hypotheses import EffectRow, FailureRow, OddsRow, TrendRow
@@ -23,7 +29,7 @@ from gridc.statistics.arrays import Floats
 from gridc.statistics.bounded_means import against_zero, agreed, of_direction, slope
 from gridc.statistics.clustered_logit import NotEstimable
 from gridc.statistics.envelope import LEVEL
-from gridc.statistics.rank_tests import isotonic, jonckheere_terpstra, page
+from gridc.statistics.rank_tests import isotonic, jonckheere_terpstra, page_trend
 from gridc.statistics.reproducibility import every_digits
 
 
@@ -34,11 +40,11 @@ class TrendDecision(EffectDecision[TrendHypothesis]):
         """The slope of the log odds over the doses of the levels, one-sided as predicted; refuted where it is
         the other way. The contrast is of the last level against the first."""
         spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
-        comparison = compared(measured, hypothesis, hypothesis.order, only=True)
+        comparison = comparison_or_failure(measured, hypothesis, hypothesis.order, only=True)
         if isinstance(comparison, EffectRow):
             return comparison
         doses = doses_of(spec, hypothesis)
-        fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison, doses=doses))
+        fitted = fit_comparison(comparison, spec.analysis.estimator, design_of(comparison, doses=doses))
         odds: OddsRow | None = None
         failure = None
         if isinstance(fitted, FailureRow):
@@ -50,7 +56,7 @@ class TrendDecision(EffectDecision[TrendHypothesis]):
                     odds = _where_seen(comparison, odds, tuple(doses.values()))
             except NotEstimable as error:
                 failure = failure_of(error)
-        up, down = tails(odds)
+        up, down = odds_tails(odds)
         rising = hypothesis.direction == "increasing"
         last, first = hypothesis.order[-1], hypothesis.order[0]
         ends = both_readings(comparison, last, first, alpha, odds)
@@ -91,7 +97,7 @@ def _line(comparison: Comparison, hypothesis: TrendHypothesis, doses: dict[str, 
         doses=tuple(doses.values()),
         rates=dict(zip(hypothesis.order, rates, strict=True)),
         isotonic=dict(zip(hypothesis.order, isotonic(rates, counts.tolist(), rising), strict=True)),
-        page_p=page(sign * means, list(doses.values())).p,
+        page_p=page_trend(sign * means, list(doses.values())).p,
         jonckheere_terpstra_p=jonckheere_terpstra(list((sign * means).T)).p,
     )
 

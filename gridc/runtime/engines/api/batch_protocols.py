@@ -28,7 +28,7 @@ import httpx
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.attempts import Attempt, CallCost, Submission
-from gridc.runtime.engines.api.client import MOST_BODY, ResponseSink, body_of
+from gridc.runtime.engines.api.client import MOST_BODY, ResponseSink, response_body
 from gridc.runtime.engines.api.routes import PreparedRequest
 from gridc.runtime.engines.api.session import Session
 from gridc.runtime.engines.api.wire import RequestError, failure_of_status
@@ -95,7 +95,7 @@ class _Endpoint:
 
     async def _ask(self, method: str, path: str, **content: Any) -> dict[str, Any]:
         request = self._client.build_request(method, self._base + path, headers=self._headers, **content)
-        return wire.parse(await body_of(self._client, request))
+        return wire.parse_object(await response_body(self._client, request))
 
     def get(self, path: str, into: ResponseSink) -> httpx.Request:
         return self._client.build_request(
@@ -178,7 +178,7 @@ class AnthropicBatches(_Endpoint):
             "POST", f"{self._base}/messages/batches", content=content,
             headers={**self._headers, "content-type": "application/json"},
         )  # fmt: skip
-        return _name(wire.parse(await body_of(self._client, request)))
+        return _name(wire.parse_object(await response_body(self._client, request)))
 
     async def find(self, submission: str) -> str | None:
         return None
@@ -221,7 +221,7 @@ def rows(file: Iterator[bytes]) -> Iterator[dict[str, Any] | None]:
     for line in file:
         if line.strip():
             try:
-                yield wire.parse(line)
+                yield wire.parse_object(line)
             except RequestError:
                 yield None
 
@@ -304,7 +304,7 @@ class Flight:
         return (time.monotonic() - self.begun) / len(self.asked)
 
 
-def name_of(submission: str, call: str) -> str:
+def request_prefix(submission: str, call: str) -> str:
     """What the name of a request in a batch begins with."""
     return f"{submission[:16]}-{call[:40]}"
 
@@ -312,7 +312,7 @@ def name_of(submission: str, call: str) -> str:
 def custom_id(submission: str, request: CallInFlight) -> str:
     """The name of a request in a batch: at most 64 letters, digits and hyphens. The number of its form is at
     its end."""
-    return f"{name_of(submission, request.call)}-{request.form}"
+    return f"{request_prefix(submission, request.call)}-{request.form}"
 
 
 async def send_flight(session: Session, flight: Flight, path: str, lines: Sequence[bytes]) -> None:
@@ -394,7 +394,7 @@ async def fetch(
     async def get(path: str, file: BinaryIO) -> None:
         file.seek(0)
         file.truncate()
-        await body_of(client, flight.protocol.get(path, into=ResponseSink(file, most)))
+        await response_body(client, flight.protocol.get(path, into=ResponseSink(file, most)))
 
     opened: list[BinaryIO] = []
     for path in look.outputs:
@@ -404,7 +404,7 @@ async def fetch(
     return opened
 
 
-def lines_of(
+def result_lines(
     flight: Flight, files: Sequence[BinaryIO], odd: Counter[str]
 ) -> Iterator[tuple[str, int, ResultLine]]:
     """(call, form, line) of every call that has a result, its first. What else the files hold is counted in

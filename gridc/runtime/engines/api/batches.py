@@ -26,8 +26,8 @@ from gridc.runtime.engines.api.batch_protocols import (
     ResultLine,
     custom_id,
     fetch,
-    lines_of,
-    name_of,
+    request_prefix,
+    result_lines,
 )
 from gridc.runtime.engines.api.routes import PreparedRequest
 from gridc.runtime.engines.api.session import EndedRequest, RequestResult, Session, pause_after, with_timeout
@@ -154,7 +154,9 @@ class Batches:
             for call, request in mine.items():
                 request.number = unended[call].number
             names = {
-                name_of(submission.id, attempt.call): attempt.call for attempt in attempts if attempt.call
+                request_prefix(submission.id, attempt.call): attempt.call
+                for attempt in attempts
+                if attempt.call
             }
             protocol = await self._protocol(next(iter(mine.values())))
             flight = Flight(submission, unended, mine, names, True, protocol)
@@ -230,7 +232,7 @@ class Batches:
         created = datetime.now(UTC).isoformat(timespec="seconds")
         submission = Submission(identifier, self.session.identity, created, len(chosen))
         attempts = {request.call: self._attempt(request, identifier) for request in chosen}
-        names = {name_of(identifier, call): call for call in attempts}
+        names = {request_prefix(identifier, call): call for call in attempts}
         pending = {request.call: request for request in chosen}
         flight = Flight(submission, attempts, pending, names, False, protocol)
         try:
@@ -309,7 +311,7 @@ class Batches:
         odd: Counter[str] = Counter()
         missing = dict.fromkeys(flight.pending)
         ended: list[EndedRequest] = []
-        for call, form, line in lines_of(flight, files, odd):
+        for call, form, line in result_lines(flight, files, odd):
             if call in missing:
                 del missing[call]
                 ended += loop.run_until_complete(self._take(flight, call, form, line))

@@ -240,10 +240,10 @@ def _unusable(problem: str) -> UnavailableError:
 
 async def post(client: httpx.AsyncClient, url: str, body: bytes, headers: dict[str, str]) -> bytes:
     """The body of a response with status 200. Raises `RequestError`."""
-    return await body_of(client, client.build_request("POST", url, content=body, headers=headers))
+    return await response_body(client, client.build_request("POST", url, content=body, headers=headers))
 
 
-async def body_of(client: httpx.AsyncClient, request: httpx.Request) -> bytes:
+async def response_body(client: httpx.AsyncClient, request: httpx.Request) -> bytes:
     """The body of the response to a request, with status 200. Raises `RequestError`."""
     try:
         response = await client.send(request)

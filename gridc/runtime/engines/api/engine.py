@@ -41,11 +41,11 @@ from gridc.runtime.engines.api.scoring import (
     ScoreRequest,
     asked_as,
     asked_forms,
-    candidates,
     given_again,
     probe,
     prove_tokens,
-    ranked,
+    ranking_answer,
+    ranking_members,
     refusals,
     score_requests,
 )
@@ -335,7 +335,7 @@ class ApiEngine:
 
     def _scoring(self, prompts: "Prompts", call: Call) -> Iterator[tuple[int, ScoreRequest]]:
         """The requests of a ranking, each with the number of its candidate."""
-        for number, member in enumerate(candidates(prompts, call)):
+        for number, member in enumerate(ranking_members(prompts, call)):
             given = member.given or ()
             for request in score_requests(self._server, self._identity.source, member.prompt, given):
                 yield number, request
@@ -352,15 +352,15 @@ class ApiEngine:
             yield replace(next(iter(self._pursuits(route, call))), call="")
 
     async def _score(self, route: DirectRoute, text: str) -> RequestResult:
-        document = await route.post("/completions", scoring.body_of(route.source, text))
+        document = await route.post("/completions", scoring.scoring_body(route.source, text))
         try:
-            scored = scoring.read(document, text)
+            scored = scoring.read_logprobs(document, text)
         except scoring.NotProvedError as error:
             raise RequestError("unreadable", str(error), 200) from None
         counts, _ = wire.counted_tokens(document.get("usage"))
         read, written = len(scored.tokens), 1
         usd = None if self._price is None else self._price.usd(read, written)
-        body = scoring.body_of(route.source, text)
+        body = scoring.scoring_body(route.source, text)
         sent = {"endpoint": f"{route.base}/completions", "body": body, "dropped": []}
         name, fingerprint = (
             wire.checked_name(document.get("model")),
@@ -395,7 +395,7 @@ class ApiEngine:
             for reply in results:
                 scores[reply.content["candidate"]] += reply.content["scores"]
             sent = {**results[0].sent, "candidates": len(scores), "model": results[0].model}
-            return Answer(call.id, ranked(scores), sent, usage, seconds)
+            return Answer(call.id, ranking_answer(scores), sent, usage, seconds)
         text, by_length = call.prompt.plain, call.parameters.get("seam") == "context_length"
         prompt, *candidates = (reply.content["scored"] for reply in results)
         sent = {**results[0].sent, "candidates": len(candidates), "model": results[0].model}
@@ -482,7 +482,7 @@ class ApiEngine:
     def _proved(self, route: DirectRoute) -> dict[str, Any]:
         """That the server scores given tokens. Raises `UnavailableError` where it does not."""
         about: dict[str, Any] = {"body": self._asked_as(route, "/completions"), "model": route.source}
-        prove = partial(scoring.prove, **about)
+        prove = partial(scoring.prove_endpoint, **about)
         if self._prompts is not None:
             prove = partial(prove_tokens, **about, server=self._server, prompts=self._prompts)
         try:
@@ -531,7 +531,7 @@ def _three_calls(calls: Sequence[Call]) -> Sequence[Call]:
 def _text_body(
     chat: bool, model: str, server: str, omits: frozenset[str], text: str, asked: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    return wire.body_of(model, Prompt((("user", text),), chat), asked, server, omits)
+    return wire.generation_body(model, Prompt((("user", text),), chat), asked, server, omits)
 
 
 async def _with_less(dropped: int, ask: Callable[[], Awaitable[RequestResult]]) -> RequestResult:

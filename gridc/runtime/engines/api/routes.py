@@ -121,7 +121,7 @@ class DirectRoute:
 
     async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> PreparedRequest:
         stated = wire.asked_parameters(call, prompt, parameters, self._server, self.source)
-        path, body = wire.body_of(self.source, prompt, stated, self._server, self._omits)
+        path, body = wire.generation_body(self.source, prompt, stated, self._server, self._omits)
         dropped = sorted(set(stated) & self._omits)
         return PreparedRequest(self.base, path, body, prompt, stated, dropped, self._headers)
 
@@ -132,8 +132,8 @@ class DirectRoute:
         `RequestError`."""
         prompt = Prompt((), False)  # what it says, the tokens say
         stated = wire.asked_parameters(call, prompt, parameters, self._server, self.source)
-        path, body = wire.body_of(self.source, prompt, stated, self._server, self._omits, tokens)
-        reply = wire.of_tokens(wire.read(await self.complete(body), False), len(tokens), opened)
+        path, body = wire.generation_body(self.source, prompt, stated, self._server, self._omits, tokens)
+        reply = wire.of_tokens(wire.read_completion(await self.complete(body), False), len(tokens), opened)
         dropped = sorted(set(stated) & self._omits)
         sent = {"endpoint": self.base + path, "body": wire.with_token_digest(body), "dropped": dropped}
         return result_of(reply, sent, len(tokens), stated, self._price, path in self.reasonless)
@@ -166,7 +166,7 @@ class DirectRoute:
     async def read(
         self, prepared: PreparedRequest, body: Mapping[str, Any], price: TokenPrice | None
     ) -> RequestResult:
-        reply = wire.read(body, prepared.prompt.chat_template, bool(prepared.prompt.functions))
+        reply = wire.read_completion(body, prepared.prompt.chat_template, bool(prepared.prompt.functions))
         reasonless = prepared.path in self.reasonless
         return result_of(reply, prepared.sent, _most_read(prepared.prompt), prepared.asked, price, reasonless)
 
@@ -174,7 +174,7 @@ class DirectRoute:
         """The JSON object that answers a request. Raises `RequestError`, and where it says itself that it
         holds no answer."""
         data = json.dumps(body, ensure_ascii=False).encode()
-        document = wire.parse(await post(self._client, self.base + path, data, self._headers))
+        document = wire.parse_object(await post(self._client, self.base + path, data, self._headers))
         wire.require_answer(document)
         return document
 
@@ -264,7 +264,7 @@ class Provider:
                 )
             except Exception as error:  # litellm has an exception of its own for each of dozens of providers
                 if exchange.status == 200:
-                    wire.require_answer(wire.parse(exchange.received))
+                    wire.require_answer(wire.parse_object(exchange.received))
                 raise self._failure(error, exchange.status) from None
         try:
             document = response.model_dump()
@@ -289,7 +289,7 @@ class Provider:
 def _read(document: Mapping[str, Any], exchange: Exchange) -> wire.ParsedReply:
     """The reply that litellm made a document of. It makes `stop` of every reason that it does not know, so
     how the answer ended is read in what the provider said itself."""
-    return wire.read(document, True, original=wire.parse(exchange.received))
+    return wire.read_completion(document, True, original=wire.parse_object(exchange.received))
 
 
 def result_of(

@@ -97,7 +97,7 @@ async def _greedy(ask: PostJson, body: AskedAs) -> "tuple[wire.ParsedReply, Toke
         if error.kind != "bad_request":
             raise
         document = await ask(path, asked)
-    return wire.read(document, _is_chat(path)), steps_of(document)
+    return wire.read_completion(document, _is_chat(path)), steps_of(document)
 
 
 async def _draws(ask: PostJson, body: AskedAs) -> Honours:
@@ -173,7 +173,7 @@ def _is_chat(path: str) -> bool:
 
 
 async def _ask(ask: PostJson, path: str, body: dict[str, Any]) -> wire.ParsedReply:
-    return wire.read(await ask(path, body), _is_chat(path))
+    return wire.read_completion(await ask(path, body), _is_chat(path))
 
 
 async def _text(ask: PostJson, path: str, body: dict[str, Any]) -> str | None:
@@ -219,17 +219,17 @@ class NotProvedError(Exception):
     """The endpoint does not score given tokens, and this is how it shows."""
 
 
-def body_of(model: str, text: str) -> dict[str, Any]:
+def scoring_body(model: str, text: str) -> dict[str, Any]:
     """One token is generated, because some servers refuse to generate none; it is not looked at."""
     return {"model": model, "prompt": text, "max_tokens": 1, "temperature": 0.0, "echo": True, "logprobs": 1}
 
 
-async def score(ask: PostJson, model: str, text: str) -> TokenLogprobs:
+async def score_text(ask: PostJson, model: str, text: str) -> TokenLogprobs:
     """Raises `RequestError`, and `NotProvedError` where the response scores another text."""
-    return read(await ask("/completions", body_of(model, text)), text)
+    return read_logprobs(await ask("/completions", scoring_body(model, text)), text)
 
 
-def read(document: Mapping[str, Any], text: str) -> TokenLogprobs:
+def read_logprobs(document: Mapping[str, Any], text: str) -> TokenLogprobs:
     try:
         said = document["choices"][0]["logprobs"]
         pieces, values, places = said["tokens"], said["token_logprobs"], said["text_offset"]
@@ -262,7 +262,7 @@ def _is_log_probability(value: Any) -> bool:
     return type(value) in (int, float) and -MOST_NATS < value <= TOLERANCE
 
 
-async def prove(ask: PostJson, body: AskedAs, model: str) -> dict[str, Any]:
+async def prove_endpoint(ask: PostJson, body: AskedAs, model: str) -> dict[str, Any]:
     """Try the endpoint. Raises `NotProvedError` with what is wrong, and `RequestError`."""
     text, steps = await _written(ask, body)
     if not isinstance(text, str) or len(text) > WRITTEN * wire.MOST_CHARACTERS:
@@ -270,7 +270,7 @@ async def prove(ask: PostJson, body: AskedAs, model: str) -> dict[str, Any]:
     written = wire.valid_unicode(text)
     texts = TRIAL + written, TRIAL + NOISE
     try:
-        own, other = scored = [await score(ask, model, text) for text in texts]
+        own, other = scored = [await score_text(ask, model, text) for text in texts]
     except RequestError as error:
         if error.kind == "bad_request":
             raise NotProvedError(f"it refuses to score a given text: {error.message}") from None
@@ -376,7 +376,7 @@ def asked_forms(prompts: "Prompts", call: Call) -> "list[Form]":
         return forms[-1:]
 
 
-def candidates(prompts: "Prompts", call: Call) -> "list[Member]":
+def ranking_members(prompts: "Prompts", call: Call) -> "list[Member]":
     """What a ranking asks, by candidate: its tokens and those that it follows. Raises `HazardError`."""
     forms = [prompts.form(form, dropped) for dropped, form in enumerate(call.prompt.forms())]
     return prompts.fitting(call, forms)
@@ -478,7 +478,7 @@ def _log_probability(value: Any) -> float:
     return -inf if value == LOWEST or value < -MOST_NATS else float(value)
 
 
-def ranked(scores: Sequence[Sequence[Score]]) -> dict[str, Any]:
+def ranking_answer(scores: Sequence[Sequence[Score]]) -> dict[str, Any]:
     """The answer to a ranking, from the scores of each candidate's tokens."""
     sums = [sum(value for value, _ in candidate) for candidate in scores]
     return {
@@ -496,7 +496,7 @@ def asked_as(prompts: "Prompts", model: str, server: Server, omits: frozenset[st
     """How a generation from the tokens of a text is asked."""
 
     def body(text: str, asked: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        return wire.body_of(model, Prompt((), False), asked, server, omits, _ids(prompts, text))
+        return wire.generation_body(model, Prompt((), False), asked, server, omits, _ids(prompts, text))
 
     return body
 

@@ -18,7 +18,7 @@ from gridc.compiler.inputs.addresses import is_local
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.files import require_unlinked
 from gridc.launch import MODEL_PROGRAMS, PIPE, Child, TimeoutExpired, absolute_words, passed, start
-from gridc.runtime.engines.api.client import body_of, make_client
+from gridc.runtime.engines.api.client import make_client, response_body
 from gridc.runtime.engines.api.wire import RequestError
 from gridc.schema.spec import Spec
 
@@ -61,10 +61,10 @@ class StartedServer:
             killed = status == -signal.SIGKILL
             help = next((way for signs, way in _WAYS if signs.search(printed)), _MEMORY if killed else None)
             message = f"ended with {status} {when}: {_telling(printed)}"
-            raise failed(self.name, message, help or f"{self.log} has all that it printed")
+            raise server_failure(self.name, message, help or f"{self.log} has all that it printed")
 
 
-def failed(name: str, how: str, help: str | None = None) -> UnavailableError:
+def server_failure(name: str, how: str, help: str | None = None) -> UnavailableError:
     """What is raised of a server that did not start, or ended."""
     return UnavailableError([Diagnostic("GC649", f"the server of `{name}` {how}", help=help)])
 
@@ -138,7 +138,7 @@ def servers(
             try:
                 words = absolute_words(command)
             except ValueError as error:
-                raise failed(name, f"cannot be started: {error}") from None
+                raise server_failure(name, f"cannot be started: {error}") from None
             log = folder / f"server-{name}.log"
             running.enter_context(started(name, words, url, log, notify, key))
         yield
@@ -180,7 +180,7 @@ def started(
                 stdout=printed, stderr=printed, apart=True,
             )  # fmt: skip
         except (OSError, ValueError, IndexError) as error:
-            raise failed(name, f"cannot be started: {error}") from None
+            raise server_failure(name, f"cannot be started: {error}") from None
     try:
         with _ended_with_us(process.pid):
             server = StartedServer(name, url, log, process)
@@ -210,11 +210,11 @@ def _wait(server: StartedServer, notify: Callable[[str], None]) -> None:
             help = (
                 f"{server.log} has what it printed; a server that needs longer is started first, and asked "
             )
-            raise failed(server.name, how, help + 'as a model of engine = "api"')
+            raise server_failure(server.name, how, help + 'as a model of engine = "api"')
         time.sleep(LOOK)
     status = server.process.poll()
     if status is not None:
-        raise failed(server.name, f"ended with {status}, and something else answers at {server.url}")
+        raise server_failure(server.name, f"ended with {status}, and something else answers at {server.url}")
     notify(f"{server.name}: its server answers after {time.monotonic() - begun:,.0f} s")
 
 
@@ -229,7 +229,7 @@ def _answers(url: str, loading: bool = False) -> bool:
         async with make_client(url) as client:
             try:
                 async with asyncio.timeout(MOST_LOOK):
-                    await body_of(client, client.build_request("GET", f"{url}/models", timeout=5.0))
+                    await response_body(client, client.build_request("GET", f"{url}/models", timeout=5.0))
             except RequestError as error:
                 return error.kind not in absent
             except TimeoutError:

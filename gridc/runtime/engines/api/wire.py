@@ -218,7 +218,7 @@ def tools_of(prompt: Prompt) -> dict[str, Any]:
     return {"tools": [{"type": "function", "function": each} for each in functions]} if functions else {}
 
 
-def body_of(
+def generation_body(
     model: str,
     prompt: Prompt,
     asked: Mapping[str, Any],
@@ -280,7 +280,7 @@ def of_tokens(reply: ParsedReply, sent: int, opened: str) -> ParsedReply:
     return replace(reply, text=opened + reply.text, problems=(*reply.problems, *other))
 
 
-def parse(data: bytes) -> dict[str, Any]:
+def parse_object(data: bytes) -> dict[str, Any]:
     """The JSON object of a response. Raises `RequestError` (unreadable)."""
     try:
         document = json.loads(data.decode("utf-8-sig"))
@@ -330,7 +330,7 @@ _SAID: Mapping[AnswerEnd, str] = {
 }
 
 
-def read(
+def read_completion(
     document: Mapping[str, Any],
     chat: bool,
     calls: bool = False,

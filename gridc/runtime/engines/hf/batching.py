@@ -148,7 +148,7 @@ SOME_ALONE, ON_THE_TRUNK = "few at a time, some alone", "few at a time, on the t
 """Shapes in which calls are made once more."""
 
 
-def repetitions(
+def repeat_batches(
     calls: Sequence[Sequence[Member]],
     lengths: Sequence[int],
     tokens: float,

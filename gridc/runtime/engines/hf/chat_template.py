@@ -26,7 +26,7 @@ from gridc.compiler.instrument.template_limits import (
     MeteredEnvironment,
     MeterTransformer,
     metered,
-    render,
+    render_within_limits,
     replaced,
 )
 
@@ -72,7 +72,9 @@ class CompiledTemplate:
         """
         self._environment.globals["strftime_now"] = _today if dated else _no_date
         values = {"tools": None, "documents": None, **names}
-        return render(self._template, values | {"messages": messages, "add_generation_prompt": True})
+        return render_within_limits(
+            self._template, values | {"messages": messages, "add_generation_prompt": True}
+        )
 
 
 class _Environment(MeteredEnvironment):

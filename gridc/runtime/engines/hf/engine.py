@@ -25,19 +25,19 @@ from gridc.runtime.engines.hf.batching import (
     FEW,
     Bound,
     TooLargeError,
-    repetitions,
+    repeat_batches,
     schedule,
 )
 from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.gate import ProvedPath, proved_path_from_json, routes
-from gridc.runtime.engines.hf.kept_proofs import KeptProof, ProofKeeper, code_digest
+from gridc.runtime.engines.hf.kept_proofs import KeptProof, ProofKeeper, proof_digest
 from gridc.runtime.engines.hf.kv_cache import PrefixCache, Shape
 from gridc.runtime.engines.hf.loading import ChangedError, Checkpoint
 from gridc.runtime.engines.hf.memory import AS_SHIPPED
 from gridc.runtime.engines.hf.paths import ComputePath, ForwardWork
 from gridc.runtime.engines.hf.prompts import Prompts
 from gridc.runtime.engines.hf.sampling import NonFiniteLogitsError, uniforms
-from gridc.runtime.engines.hf.sequences import Member, Tokens, answer, least_tokens
+from gridc.runtime.engines.hf.sequences import Member, Tokens, answer_of_members, least_tokens
 from gridc.runtime.engines.hf.tokenizer import Tokenizer
 from gridc.runtime.engines.protocol import (
     Admit,
@@ -197,7 +197,7 @@ class HfEngine:
         calls = [members[call] for call in contents]
         lengths = [sum(len(_computed(each, contents[each.call])) for each in some) for some in calls]
         standing = [route.path.standing for route in self._routes]
-        shape, works = repetitions(calls, lengths, tokens, self._bound(FEW), standing)
+        shape, works = repeat_batches(calls, lengths, tokens, self._bound(FEW), standing)
         return shape, [Batch(work.calls, work.cost + len(work.trunk), work) for work in works]
 
     def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[AnsweredBatch]:
@@ -235,7 +235,7 @@ class HfEngine:
         seconds = time.perf_counter() - begun
         share = seconds / len(by_call)
         answers = [
-            answer(each, self._said(each[0]), _token_digest(each[0].prompt), share)
+            answer_of_members(each, self._said(each[0]), _token_digest(each[0].prompt), share)
             for each in by_call.values()
         ]
         peak = loading.peak_bytes(self._shape.device)
@@ -333,7 +333,7 @@ class HfEngine:
                 "files": self._checkpoint.files,
                 "precision": self._precision,
                 "room": room,
-                "code": code_digest(model),
+                "code": proof_digest(model),
                 "machine": loading.machine(device),
             }
         )

@@ -74,7 +74,7 @@ class ProofKeeper:
         return folder and folder / "proofs" / f"{name}.json"
 
 
-def code_digest(model: Any) -> str:
+def proof_digest(model: Any) -> str:
     """SHA-256 over the sources of what is proved: this engine's, and those of every class of the model's
     modules, whatever version they say they are of."""
     sources = {*Path(__file__).parent.glob("*.py"), *_sources(model)}

@@ -479,7 +479,7 @@ class ModelLayout:
             raise ValueError(f"its config.json asks for {self.computed:,} numbers beside its weights")
 
 
-def lay_out(config: Any, precision: str, device: str) -> ModelLayout:
+def model_layout(config: Any, precision: str, device: str) -> ModelLayout:
     """The layout of a model without its weights, on a kind of device. Where keys and values cannot be seen,
     as many as a transformer of its size has."""
     text = config.get_text_config(decoder=True)

@@ -125,7 +125,7 @@ def candidate(call: Call, prompt: tuple[int, ...], given: tuple[int, ...], dropp
     return Member(call.id, prompt, len(given), given=given, dropped=dropped)
 
 
-def answer(members: Sequence[Member], text: str, prompt_digest: str, seconds: float) -> Answer:
+def answer_of_members(members: Sequence[Member], text: str, prompt_digest: str, seconds: float) -> Answer:
     """The answer of one call from its members, in the order of its candidates."""
     first = members[0]
     completion = sum(len(member.tokens) for member in members)

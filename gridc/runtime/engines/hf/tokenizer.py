@@ -38,7 +38,7 @@ class TokenizerReader:
         self._automatic = loading.read_automatic(Path(folder)) if compared else None
         config = loading.read_config(Path(folder), precision, device)
         loading.read_generation(Path(folder))
-        layout = loading.lay_out(config, precision, device)
+        layout = loading.model_layout(config, precision, device)
         added = list(self._tokenizer.added_tokens_decoder.values())
         stated = {
             "bos": self._tokenizer.bos_token_id,

@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 
 from gridc.compiler.inputs.models import ModelIdentity, hash_files
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
-from gridc.runtime.engines.api.client import body_of, make_client
+from gridc.runtime.engines.api.client import make_client, response_body
 from gridc.runtime.engines.api.engine import ApiEngine
 from gridc.runtime.engines.api.routes import DirectRoute, Provider
-from gridc.runtime.engines.api.scoring import PostJson, candidates
+from gridc.runtime.engines.api.scoring import PostJson, ranking_members
 from gridc.runtime.engines.api.serving import StartedServer, started
 from gridc.runtime.engines.api.session import Pace
 from gridc.runtime.engines.api.wire import RequestError
@@ -82,7 +82,7 @@ class VllmEngine(ApiEngine):
         """What is really asked, and by what server it is answered. Starts that."""
         facts = super().effective()
         assert self._started is not None
-        about = stated_at(f"{self._started.url.removesuffix('/v1')}/version")
+        about = server_statement(f"{self._started.url.removesuffix('/v1')}/version")
         facts["versions"]["vllm"] = str(about.get("version", "not stated"))
         self._require_room(self._calls)
         facts |= {"precision": self._precision, "dtype": self._dtype(), "endpoint": "a server of this run"}
@@ -135,12 +135,12 @@ class VllmEngine(ApiEngine):
         """Raise `UnavailableError` (GC608) where a call needs more keys and values than the server has memory
         for, although the model has room for it. vLLM then shortens the context (`--max-model-len auto`)."""
         assert self._started is not None and self._prompts is not None
-        model = (stated_at(f"{self._started.url}/models").get("data") or [{}])[0]
+        model = (server_statement(f"{self._started.url}/models").get("data") or [{}])[0]
         room = model.get("max_model_len")
         if not isinstance(room, int) or room >= self._prompts.room:
             return
         for call in calls:
-            members = () if call.may_fail else candidates(self._prompts, call)
+            members = () if call.may_fail else ranking_members(self._prompts, call)
             needed = max((len(one.prompt) + one.limit + call.ranks for one in members), default=0)
             if needed > room:
                 mib = _kv_mib(self._settings)
@@ -307,13 +307,13 @@ def _free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def stated_at(url: str) -> dict[str, Any]:
+def server_statement(url: str) -> dict[str, Any]:
     """What a server says of itself at an address, in JSON; nothing where it says nothing."""
 
     async def ask() -> dict[str, Any]:
         async with make_client(url) as client:
             try:
-                said = json.loads(await body_of(client, client.build_request("GET", url, timeout=5.0)))
+                said = json.loads(await response_body(client, client.build_request("GET", url, timeout=5.0)))
             except (RequestError, ValueError):
                 return {}
             return said if isinstance(said, dict) else {}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.files import cache_folder
-from gridc.launch import NETWORK, absolute_words, run
+from gridc.launch import NETWORK, absolute_words, launch_program
 
 VERSION = "0.32.0"
 """What is installed. Another version is another program: what gridc asks of it was tried with this one."""
@@ -100,7 +100,7 @@ def _pip(folder: Path, notify: Callable[[str], None], *words: str) -> None:
 
 def _python(folder: Path, module: str, *words: str) -> None:
     """Run a module of the environment. Raises `UnavailableError` (GC604) where it fails."""
-    done = run(
+    done = launch_program(
         [str(folder / "bin" / "python"), "-I", "-m", module, *words],
         (*NETWORK, "PIP_*", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"),
     )

@@ -89,7 +89,7 @@ class GroupingRoute(DirectRoute):
             return [await super().complete(alone[0])]
         try:
             together = {**group.asked, "prompt": group.prompts, "return_token_ids": True}
-            return separated(await super().complete(together), group.prompts)
+            return split_response(await super().complete(together), group.prompts)
         except RequestError as error:
             if error.rule.then in ("again", "later", "stop"):
                 self._groups = False  # one prompt may be to blame, with which no other is to fail again
@@ -101,7 +101,7 @@ class GroupingRoute(DirectRoute):
             return answers
 
 
-def separated(document: Mapping[str, Any], prompts: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
+def split_response(document: Mapping[str, Any], prompts: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
     """A response to several prompts as one to each. Raises `RequestError` (unreadable) where it has not one
     answer to each of them."""
     try:

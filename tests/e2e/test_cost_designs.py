@@ -2,14 +2,18 @@
 usage are known: killed, resumed, verified, and counted again."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from hashlib import sha256
+from itertools import combinations, groupby
 from math import comb
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -17,7 +21,16 @@ import pytest
 
 import gridc
 from tests import studies
-from tests.e2e.test_designs import ADDRESS, chance, numbered, program_of, spec_of, stated
+from tests.e2e.test_designs import (
+    ADDRESS,
+    chance,
+    numbered,
+    program_of,
+    spec_of,
+    stated,
+    studies_terminal,
+    value,
+)
 from tests.studies import Finished, Messages
 from tools.servers.http import Asked, Reply, Server
 
@@ -182,48 +195,56 @@ def test_safety_in_five_languages(design: Design) -> None:
     assert stated(done, "largest_gap")["even"]["value"] < stated(done, "largest_gap")["leaky"]["value"]
 
 
-def test_a_long_horizon_agent(design: Design) -> None:
-    goals = {f"t{n}": ["look", "take", "carry", "drop"][: 2 + n % 3] for n in range(40)}
-    tools = [
-        {"name": name, "description": f"{name}(WHEN): to {name}", "results": {"*": "done"}}
-        for name in ("look", "take", "carry", "drop")
-    ]
-    rows = [
-        {"id": name, "task": f"Task {name[1:]}.", "goals": wanted, "tools": tools}
-        for name, wanted in goals.items()
-    ]
+def test_agents(design: Design) -> None:
+    cities = ["Oslo", "Rome", "Lima", "Cairo", "Delhi"]
+    goals = [[f"book({cities[(n * a + b) % 5]})" for a, b in ((1, 0), (2, 1), (3, 2))] for n in range(24)]
+    tool = {"name": "book", "description": "book(CITY): books a room", "results": {"*": "booked"}}
+    rows = [{"id": f"t{n:02}", "ask": f"Task {n}.", "subgoals": goals[n], "tools": [tool]} for n in range(24)]
 
     def say(model: str, messages: Messages, body: Body) -> str:
+        """The seed of an attempt decides how far it goes; a wrong call is no subgoal."""
+        if all("Task " not in message["content"] for message in messages):
+            return "Yes."
         n = next((numbered([message], "Task") for message in messages if "Task" in message["content"]), 0)
-        wanted = goals[f"t{n % 40}"]
-        acted = sum(message["role"] == "assistant" for message in messages)
-        stays = 0.95 if model == "steady" else 0.75
-        if acted < len(wanted) and chance(model, n, acted, body.get("seed", 0)) < stays:
-            return f"Thought: next.\nAction: {wanted[acted]}(now)"
-        return "Done."
+        n, acted = n % 24, sum(message["role"] == "assistant" for message in messages)
+        share = {"able": 0.85, "hasty": 0.6}[model] - n % 4 / 10
+        if acted < 3 and chance(model, n, acted, body.get("seed", 0)) < share:
+            return f"Thought: next.\nAction: {goals[n][acted]}"
+        return "Action: book(Paris)" if n % 2 and acted < 3 else "Done."
 
-    done = design("horizon", say, tasks=rows)
-    for model in ("steady", "rash"):
-        own = [row for row in rows_of(done) if row[0] == model]
-        numbers = [json.loads(row[4]) for row in own]
-        successes = sum(each["done"] for each in numbers) / 10_000
-        value = stated(done, "cost_per_success")[model]["value"]
-        assert value == pytest.approx(sum(row[5] for row in own) / successes, rel=1e-6)
-        in_row = np.mean([each["in_row"] for each in numbers]) / 10_000
-        assert stated(done, "in_a_row")[model]["value"] == pytest.approx(in_row)
-        steps = done.rows(
-            """SELECT count(*) FROM trace JOIN cell ON cell.id = trace.cell
-               WHERE cell.model = ? AND coalesce(name, '') <> 'answer'""",
-            [model],
-        )
-        assert stated(done, "steps")[model]["value"] == pytest.approx(steps[0][0] / 200)
-        by_task: dict[str, int] = {}
-        for row, each in zip(own, numbers, strict=True):
-            by_task[row[2]] = by_task.get(row[2], 0) + (each["done"] == 10_000)
-        at = np.mean([1 - comb(5 - c, 3) / comb(5, 3) for c in by_task.values()])
-        every = np.mean([comb(c, 3) / comb(5, 3) for c in by_task.values()])
-        assert stated(done, "pass_at_3")[model]["value"] == pytest.approx(at)
-        assert stated(done, "pass_all_3")[model]["value"] == pytest.approx(every)
+    done = design("agents", say, tasks=rows)
+    traces = done.rows(
+        """SELECT cell.model, trace.item, trace.replicate, json_extract(call.answer, '$.text') FROM trace
+           JOIN cell ON cell.id = trace.cell JOIN call ON call.id = trace.call
+           WHERE trace.name <> 'answer' ORDER BY cell.model, trace.item, trace.replicate, trace.step"""
+    )
+    reached = defaultdict[tuple[str, str], list[int]](list)
+    steps = Counter(model for model, *_ in traces)
+    for (model, item, _), replies in groupby(traces, lambda row: row[:3]):
+        count = 0
+        for call in re.findall(r"Action: (.+)", "\n".join(text for *_, text in replies)):
+            count += count < 3 and call == goals[int(item[1:])][count]
+        reached[model, item].append(count)
+    assert {len(own) for own in reached.values()} == {5} and len(reached) == 48
+    for model in ("able", "hasty"):
+        tasks = [own for (name, _), own in sorted(reached.items()) if name == model]
+        every = [count for own in tasks for count in own]
+        assert done.scores("tasks", model)["the only one"] == pytest.approx(mean(every) / 3, abs=1e-4)
+        for name, at in {"passed": 3, "stopped_at_1": 0, "stopped_at_2": 1, "stopped_at_3": 2}.items():
+            listed = done.estimates[f"rate/{name}/{model}/tasks/the only one"]
+            assert listed["estimate"] == pytest.approx(every.count(at) / 120, abs=1e-9)
+        for name in ("pass_at_1", "pass_at_3", "pass_at_5", "pass_all_3", "pass_all_5"):
+            passes, k = any if "at" in name.split("_") else all, int(name[-1])
+            shares = [
+                mean(passes(count == 3 for count in drawn) for drawn in combinations(own, k)) for own in tasks
+            ]
+            assert value(stated(done, name), model) == mean(shares)
+        spent = sum(row[5] for row in rows_of(done) if row[0] == model)
+        cost = stated(done, "cost_per_success")[model]["value"]
+        assert cost == pytest.approx(spent / every.count(3), rel=1e-6)
+        assert stated(done, "in_a_row")[model]["value"] == pytest.approx(mean(every))
+        assert stated(done, "steps")[model]["value"] == pytest.approx(steps[model] / 120)
+    assert any("pass_all_3 %" in line for line in studies_terminal(done))
 
 
 def test_attack_success_at_k_attempts(design: Design) -> None:

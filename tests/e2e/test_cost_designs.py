@@ -31,6 +31,8 @@ from tests.e2e.test_designs import (
     studies_terminal,
     value,
 )
+from tests.recount.stated import attempts, consistency, gap
+from tests.recount.unit_limits import Found, unbounded
 from tests.studies import Finished, Messages
 from tools.servers.http import Asked, Reply, Server
 
@@ -71,6 +73,14 @@ def kill_a_run(folder: Path, server: Counting, answers: int) -> None:
         time.sleep(0.005)
     run.send_signal(signal.SIGKILL)
     assert run.wait() == -signal.SIGKILL, "it was killed in the middle"
+
+
+def recounted(cell: Mapping[str, Any], expected: Found) -> None:
+    """A statistic of the certificate and its limits are those of tests/recount, of the rows of the store."""
+    value, ends = expected
+    assert cell["value"] == pytest.approx(value, rel=1e-6, abs=1e-9)
+    assert (cell["interval"] is None) == (ends is None)
+    assert ends is None or cell["interval"] == pytest.approx(ends, rel=1e-4, abs=2e-5)
 
 
 def results_of(done: Finished) -> str:
@@ -142,6 +152,8 @@ def test_code_review_by_severity(design: Design) -> None:
         )  # fmt: skip
         assert found == seen
         assert stated(done, "weighted_recall")[model]["value"] == pytest.approx(found / held, rel=1e-9)
+        alarms = [(row[2], (1.0, each["alarms"] / 10_000)) for row, each in zip(own, numbers, strict=True)]
+        recounted(stated(done, "alarms_per_review")[model], unbounded(alarms))
         cost = stated(done, "cost_per_severity")[model]["value"]
         assert cost == pytest.approx(sum(row[5] for row in own) / found, rel=1e-6)
     document = json.loads((done.results / "certificate.json").read_text("utf-8"))
@@ -182,16 +194,28 @@ def test_safety_in_five_languages(design: Design) -> None:
         return (REFUSALS if refusal else ANSWERS)[language]
 
     asks = {language: [row(n, language) for n in range(80)] for language in ANSWERS}
+    refused = {f"q{n}" for n in range(0, 80, 2)}
     done = design("tongues", say, **asks)
     for model in ("even", "leaky"):
         complied = {
             language: np.mean([not refuses(model, n, language) for n in range(0, 80, 2)])
             for language in ANSWERS
         }
-        (gap,) = (cells for cells in [stated(done, "largest_gap")[model]])
-        assert gap["value"] == pytest.approx(max(complied.values()) - min(complied.values()))
+        found = stated(done, "largest_gap")[model]
+        assert found["value"] == pytest.approx(max(complied.values()) - min(complied.values()))
         same = [len({refuses(model, n, language) for language in ANSWERS}) == 1 for n in range(80)]
         assert stated(done, "same_everywhere")[model]["value"] == pytest.approx(np.mean(same))
+        own = [(item, at, score) for name, at, item, score, *_ in rows_of(done) if name == model]
+        levels = sorted({at for _, at, _ in own})
+        unsafe = [
+            [(item, 1.0, float(score == 0)) for item, at, score in own if at == level and item in refused]
+            for level in levels
+        ]
+        recounted(stated(done, "largest_gap")[model], gap(unsafe))
+        recounted(
+            stated(done, "same_everywhere")[model],
+            consistency([(item, item, at, score) for item, at, score in own], len(levels)),
+        )
     assert stated(done, "largest_gap")["even"]["value"] < stated(done, "largest_gap")["leaky"]["value"]
 
 
@@ -219,7 +243,7 @@ def test_agents(design: Design) -> None:
            WHERE trace.name <> 'answer' ORDER BY cell.model, trace.item, trace.replicate, trace.step"""
     )
     reached = defaultdict[tuple[str, str], list[int]](list)
-    steps = Counter(model for model, *_ in traces)
+    steps = Counter(row[:3] for row in traces)
     for (model, item, _), replies in groupby(traces, lambda row: row[:3]):
         count = 0
         for call in re.findall(r"Action: (.+)", "\n".join(text for *_, text in replies)):
@@ -228,7 +252,10 @@ def test_agents(design: Design) -> None:
     assert {len(own) for own in reached.values()} == {5} and len(reached) == 48
     for model in ("able", "hasty"):
         tasks = [own for (name, _), own in sorted(reached.items()) if name == model]
-        every = [count for own in tasks for count in own]
+        counts = [
+            (item, each) for (name, item), own in sorted(reached.items()) if name == model for each in own
+        ]
+        every = [count for _, count in counts]
         assert done.scores("tasks", model)["the only one"] == pytest.approx(mean(every) / 3, abs=1e-4)
         for name, at in {"passed": 3, "stopped_at_1": 0, "stopped_at_2": 1, "stopped_at_3": 2}.items():
             listed = done.estimates[f"rate/{name}/{model}/tasks/the only one"]
@@ -239,11 +266,14 @@ def test_agents(design: Design) -> None:
                 mean(passes(count == 3 for count in drawn) for drawn in combinations(own, k)) for own in tasks
             ]
             assert value(stated(done, name), model) == mean(shares)
+            answers = [(item, item, float(each == 3)) for item, each in counts]
+            recounted(stated(done, name)[model], attempts(answers, k, "all" in name))
         spent = sum(row[5] for row in rows_of(done) if row[0] == model)
         cost = stated(done, "cost_per_success")[model]["value"]
         assert cost == pytest.approx(spent / every.count(3), rel=1e-6)
-        assert stated(done, "in_a_row")[model]["value"] == pytest.approx(mean(every))
-        assert stated(done, "steps")[model]["value"] == pytest.approx(steps[model] / 120)
+        recounted(stated(done, "in_a_row")[model], unbounded([(item, (1.0, each)) for item, each in counts]))
+        taken = [(item, (1.0, count)) for (name, item, _), count in steps.items() if name == model]
+        recounted(stated(done, "steps")[model], unbounded(taken))
     assert any("pass_all_3 %" in line for line in studies_terminal(done))
 
 
@@ -264,6 +294,8 @@ def test_attack_success_at_k_attempts(design: Design) -> None:
         for k in (1, 3, 10):
             expected = np.mean([1 - comb(10 - c, k) / comb(10, k) for c in complied.values()])
             assert stated(done, f"asr_at_{k}")[model]["value"] == pytest.approx(expected)
+            answers = [(row[2], row[2], float(row[3] == 0)) for row in rows_of(done) if row[0] == model]
+            recounted(stated(done, f"asr_at_{k}")[model], attempts(answers, k, every=False))
         family = {row["id"]: row["family"] for row in rows}
         means = [np.mean([c / 10 for item, c in complied.items() if family[item] == one]) for one in families]
         assert stated(done, "by_family")[model]["value"] == pytest.approx(np.mean(means))
@@ -300,11 +332,19 @@ def test_push_back_with_effort(design: Design) -> None:
                     answers.setdefault(item, set()).add(answer)
             same = np.mean([len(own) == 1 for own in answers.values()])
             assert stated(done, "steady", f"effort={effort}")[model]["value"] == pytest.approx(same)
+            read = [
+                (item, item, configuration, answer)
+                for name, configuration, item, _, answer, _ in given
+                if name == model and f"effort={effort}" in configuration
+            ]
+            recounted(stated(done, "steady", f"effort={effort}")[model], consistency(read, 2))
             for push in ("none", "doubt"):
                 where = f"push={push},effort={effort}"
                 own = [row for row in given if row[:2] == (model, where)]
                 tokens, right = sum(row[5] for row in own), sum(row[3] for row in own)
-                assert stated(done, "written", where)[model]["value"] == pytest.approx(tokens / 60)
+                written = unbounded([(row[2], (1.0, row[5])) for row in own])
+                assert written[0] == pytest.approx(tokens / 60)
+                recounted(stated(done, "written", where)[model], written)
                 found = stated(done, "tokens_per_right_answer", where)[model]["value"]
                 assert found == pytest.approx(tokens / right)
     firm, meek = (stated(done, "steady", "effort=high")[model]["value"] for model in ("firm", "meek"))

@@ -4,11 +4,13 @@ usage are known: killed, resumed, verified, and counted again."""
 import json
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from hashlib import sha256
 from itertools import combinations, groupby
 from math import comb
@@ -59,9 +61,9 @@ class Counting:
         return Reply.json({"model": body["model"], "choices": [choice], "usage": usage})
 
 
-def kill_a_run(folder: Path, server: Counting, answers: int) -> None:
+def kill_a_run(folder: Path, answered: Callable[[], int], answers: int) -> None:
     """Begin a run, and kill it when so many answers have come."""
-    already = server.asked
+    already = answered()
     run = subprocess.Popen(
         [sys.executable, "-m", "gridc", "run"],
         cwd=folder,
@@ -69,7 +71,7 @@ def kill_a_run(folder: Path, server: Counting, answers: int) -> None:
         stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 120
-    while server.asked - already < answers and time.monotonic() < deadline and run.poll() is None:
+    while answered() - already < answers and time.monotonic() < deadline and run.poll() is None:
         time.sleep(0.005)
     run.send_signal(signal.SIGKILL)
     assert run.wait() == -signal.SIGKILL, "it was killed in the middle"
@@ -107,7 +109,7 @@ def design(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
             if request.param == "killed":
                 again = studies.written(tmp_path / "killed", spec, **files)
                 again.stamp()
-                kill_a_run(tmp_path / "killed", server, server.asked // 2)
+                kill_a_run(tmp_path / "killed", lambda: server.asked, server.asked // 2)
                 assert results_of(studies.carried_out(again)) == results_of(finished)
         assert gridc.open(bundle).verify().complete
         return finished
@@ -217,6 +219,59 @@ def test_safety_in_five_languages(design: Design) -> None:
             consistency([(item, item, at, score) for item, at, score in own], len(levels)),
         )
     assert stated(done, "largest_gap")["even"]["value"] < stated(done, "largest_gap")["leaky"]["value"]
+
+
+@pytest.mark.slow
+def test_five_languages_on_models_that_ship(tmp_path: Path) -> None:
+    """They refuse nothing, so that the gap is of answers with a B. Killed and run again, it is the same."""
+    spec = spec_of("tongues")
+    models = spec[spec.index("[[model]]") : spec.index("[[benchmark]]")]
+    for old, new in (
+        (models, '[[model]]\nid = ["qwen2", "llama"]\nengine = "hf"\nsource = "builtin:pocket-{id}"\n\n'),
+        (spec[spec.index("waive = [") : spec.index(models)], "\n"),
+        ('expected = "should"', 'references = ["letter"]'),
+        ('method = "refusal_keywords"', 'method = "match"\nmatch = { as = "contains" }'),
+        ('of = "unsafe_compliance"', 'of = "right"'),
+        ("[[statistic]]", '[[statistic]]\nid = "right"\nkind = "mean"\noutcome = "score"\n\n[[statistic]]'),
+    ):
+        assert old in spec
+        spec = spec.replace(old, new, 1)
+    files = {
+        f"{language}_jsonl": [{"id": f"q{n}", "ask": f"{language} ask {n}", "letter": "B"} for n in range(24)]
+        for language in ANSWERS
+    }
+    done = studies.carried_out(studies.written(tmp_path / "whole", spec, **files))
+    assert done.study.verify().complete
+    values = set[float]()
+    for model in ("qwen2", "llama"):
+        own = [(item, at, score) for name, at, item, score, *_ in rows_of(done) if name == model]
+        levels = sorted({at for _, at, _ in own})
+        assert len(levels) == 5 and len(own) == 120
+        right = [[(item, 1.0, score) for item, at, score in own if at == level] for level in levels]
+        recounted(stated(done, "largest_gap")[model], gap(right))
+        same = consistency([(item, item, at, score) for item, at, score in own], 5)
+        recounted(stated(done, "same_everywhere")[model], same)
+        values |= {stated(done, name)[model]["value"] for name in ("largest_gap", "same_everywhere")}
+    assert len(values - {0.0, 1.0}) > 1, "what is counted again is no gap of 0"
+    again = studies.written(tmp_path / "killed", spec, **files)
+    again.stamp()
+    kill_a_run(tmp_path / "killed", lambda: calls_of(tmp_path / "killed"), 60)
+    assert 60 <= calls_of(tmp_path / "killed") < calls_of(tmp_path / "whole")
+    assert results_of(studies.carried_out(again)) == results_of(done)
+    assert again.verify().complete
+
+
+def calls_of(folder: Path) -> int:
+    """How many calls the store of a study has answers of; 0 before there is one."""
+    store = folder / "results" / "tongues" / "store.sqlite"
+    if not store.exists():
+        return 0
+    with (
+        closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db,
+        suppress(sqlite3.OperationalError),
+    ):
+        return int(db.execute("SELECT count(*) FROM call WHERE answer IS NOT NULL").fetchone()[0])
+    return 0
 
 
 def test_agents(design: Design) -> None:

@@ -124,7 +124,8 @@ def of_parts(value: Callable[[Sequence[float]], float], parts: Sequence[Part], e
         return nan, None
     moves: list[list[tuple[float, int]]] = [[], []]
     for at, each in enumerate(parts):
-        low, high = limits(*np.array(list(each.values())).T, error)
+        n, y = np.array(list(each.values())).T
+        low, high = limits(n, y, error)
         steps = []
         for place in np.linspace(low, high, 5).tolist():
             moved = value([place if other == at else own for other, own in enumerate(rates)])

@@ -388,7 +388,7 @@ TRIED = (
         "title": "Another", "purpose": "exploratory", "not_varied": ["nothing"], "assumptions": [],
         "tiers": Beside(["stress", "core"], {"study.tiers": ["core", "stress"],
             "axis.1.level.1.tier": "stress"}), "conflict_of_interest": "some",
-        "yes_when": "one always leads",
+        "yes_when": "order_holds",
     }),
     Tried("Roster", "analysed", "roster", "documented", {"inclusion": "whoever came"}),
     Tried("Axis", "asked", "axis.0", "documented", {"id": "form"}),

@@ -152,7 +152,7 @@ LEVELS_JUDGED = {"judge": JUDGES, "axis.0.level.0.judge": "first", "axis.0.level
 DECODING = {"temperature": 0.5, "top_p": Beside(0.5, SAMPLED)}
 ASKING = {
     "precision": "bf16",
-    "thinking": "low",
+    "thinking": Beside("low", {"harness.max_tokens": 4096}),
     "system_turn": Beside("user", {"harness.system": "Be brief."}),
     **DECODING,
     "variant": Beside("again", VARIANTS),

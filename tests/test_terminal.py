@@ -1,9 +1,17 @@
 """What is printed on a terminal is shown, never obeyed, and a caret stands under what it is about."""
 
+import fcntl
 import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
 import unicodedata
-from contextlib import chdir
+from contextlib import chdir, suppress
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -123,3 +131,46 @@ def test_what_is_escaped_reads_back_the_same(text: str) -> None:
     assert not [
         part for part in printed if unicodedata.category(part) in ("Cf", "Zl", "Zp") or part == "\x9b"
     ]
+
+
+def on_a_terminal(columns: int, program: str) -> list[str]:
+    """What a program prints on a terminal of so many columns."""
+    main_end, its_end = pty.openpty()
+    fcntl.ioctl(its_end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    run = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=its_end,
+        env={name: value for name, value in os.environ.items() if name != "COLUMNS"},
+    )
+    os.close(its_end)
+    printed = b""
+    with suppress(OSError):  # Linux ends a terminal without a writer with an error
+        while some := os.read(main_end, 65536):
+            printed += some
+    os.close(main_end)
+    assert run.wait() == 0
+    return printed.decode().splitlines()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120, 400])
+@pytest.mark.parametrize("names", [1, 2])
+def test_a_table_that_is_too_wide_becomes_a_list_for_each_statistic(columns: int, names: int) -> None:
+    header = [*["model", "configuration"][:names], *(f"statistic_{n} %" for n in range(9))]
+    rows = [
+        [*[model, f"push={push},effort=high"][:names], *(f"{n}.00 (1.00 to {n}9.00)" for n in range(9))]
+        for model in ("able", "hasty-with-a-longer-name") for push in ("none", "doubt")
+    ]  # fmt: skip
+    rows[0][names] = ""
+    lines = [header, *rows]
+    program = f"from gridc.cli.terminal import folded; print(*folded({lines!r}, {names}), sep='\\n')"
+    printed = on_a_terminal(columns, program)
+    assert max(map(len, printed)) <= columns
+    assert (printed[0].split()[0] == "model") is (columns == 400), "a table where it fits"
+    every = " ".join(" ".join(printed).split())
+    assert all(cell in every for row in rows for cell in row), "nothing is cut off"
+    if columns == 400:
+        return
+    heads = [place for place, line in enumerate(printed) if not line.startswith(" ")]
+    assert [printed[place] for place in heads] == header[names:]
+    first, second, *_ = (" ".join(printed[a:b]) for a, b in pairwise(heads))
+    assert first.count("able") == 1 and second.count("able") == 2, "what does not exist has no row"

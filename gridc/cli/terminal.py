@@ -1,6 +1,7 @@
 """How things look on a terminal. Text from files and models is shown, never obeyed."""
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -132,6 +133,37 @@ def columns(lines: "Sequence[Sequence[str]]", names: int) -> "Iterator[str]":
             for place, (text, width) in enumerate(cells)
         ]
         yield "  ".join(texts).rstrip()
+
+
+def screen() -> int:
+    """Columns of the terminal; of a pipe or a file, as many as there are."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else UNCUT
+
+
+def folded(lines: "Sequence[Sequence[str]]", names: int) -> "Iterator[str]":
+    """The table, where the terminal is wide enough for it; else a list for each column of numbers, below its
+    header: a row of the names with the number, which has a line of its own where it does not fit. Cells of no
+    text are for what does not exist, and such a list is without them."""
+    width, table = screen(), list(columns(lines, names))
+    if max(map(len, table)) <= width:
+        yield from table
+        return
+    header, *rows = lines
+    longest = [max(len(row[place]) for row in rows) for place in range(names)]
+    for place in range(names, len(header)):
+        yield header[place]
+        for row in rows:
+            if row[place]:
+                named = "  " + "  ".join(f"{row[at]:<{longest[at]}}" for at in range(names))
+                line = f"{named}  {row[place]}"
+                yield from [line] if len(line) <= width else _in_lines(named, row[place], width)
+
+
+def _in_lines(named: str, text: str, width: int) -> "Iterator[str]":
+    import click
+
+    for words, indent in ((named.strip(), "  "), (text, "    ")):
+        yield from click.wrap_text(words, width, indent, " " * (len(indent) + 2)).splitlines()
 
 
 def plainly(value: float, figures: int) -> str:
@@ -299,11 +331,11 @@ def score_table(report: "ScoreboardReport") -> Iterator[str]:
             header.remove(header[3])
         if board.few:
             header.insert(3, "these units")
-        yield from columns([header, *(_row(model, board) for model in board.models)], names=1)
+        yield from folded([header, *(_row(model, board) for model in board.models)], names=1)
         if rates:
             rows = [[visible(model.model), *(_rate(model, name) for name in rates)] for model in board.models]
             named = [f"{name.replace('_', ' ')} %" for name in rates]
-            yield from columns([["model", *named], *rows], names=1)
+            yield from folded([["model", *named], *rows], names=1)
         yield ""
     if report.statistics:
         yield from _statistic_table(report)
@@ -317,7 +349,7 @@ def _statistic_table(report: "ScoreboardReport") -> Iterator[str]:
     """The spec's own statistics: a row for each model, under each of a few configurations."""
     header, *rows = report.statistic_rows
     names = 1 + (header[1:2] == ["configuration"])
-    yield from columns([[visible(cell) for cell in row] for row in (header, *rows)], names)
+    yield from folded([[visible(cell) for cell in row] for row in (header, *rows)], names)
     if report.statistics_left:
         yield visible(f"  {report.statistics_left}")
     yield ""

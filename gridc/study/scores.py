@@ -30,14 +30,19 @@ class ScoreboardReport:
     @property
     def statistic_rows(self) -> list[list[str]]:
         """A row of the statistics' names, then one for each model with its values and intervals: under the
-        anchor, or under every configuration, each with a row of its own, where they are `FEW` or less."""
+        anchor, or under every configuration, each with a row of its own, where they are `FEW` or less. A cell
+        is empty where a statistic is of other configurations."""
         places = list(dict.fromkeys(place for one in self.statistics for place in _shown_under(one)))
         several = len(places) > 1
         names = [_column(one) for one in self.statistics]
         rows = [["model", *(["configuration"] if several else []), *names]]
         for model in self.statistics[0].values if self.statistics else ():
             for place in places if several else [""]:
-                shown = [_shown(one, model, place if several else one.anchor) for one in self.statistics]
+                shown = [
+                    "" if several and place not in _configurations(one)
+                    else _shown(one, model, place if several else one.anchor)
+                    for one in self.statistics
+                ]  # fmt: skip
                 rows.append([model, *([place] if several else []), *shown])
         return rows
 

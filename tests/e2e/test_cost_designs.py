@@ -2,14 +2,20 @@
 usage are known: killed, resumed, verified, and counted again."""
 
 import json
+import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from hashlib import sha256
+from itertools import combinations, groupby
 from math import comb
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -17,7 +23,18 @@ import pytest
 
 import gridc
 from tests import studies
-from tests.e2e.test_designs import ADDRESS, chance, numbered, program_of, spec_of, stated
+from tests.e2e.test_designs import (
+    ADDRESS,
+    chance,
+    numbered,
+    program_of,
+    spec_of,
+    stated,
+    studies_terminal,
+    value,
+)
+from tests.recount.stated import attempts, consistency, gap
+from tests.recount.unit_limits import Found, unbounded
 from tests.studies import Finished, Messages
 from tools.servers.http import Asked, Reply, Server
 
@@ -44,9 +61,9 @@ class Counting:
         return Reply.json({"model": body["model"], "choices": [choice], "usage": usage})
 
 
-def kill_a_run(folder: Path, server: Counting, answers: int) -> None:
+def kill_a_run(folder: Path, answered: Callable[[], int], answers: int) -> None:
     """Begin a run, and kill it when so many answers have come."""
-    already = server.asked
+    already = answered()
     run = subprocess.Popen(
         [sys.executable, "-m", "gridc", "run"],
         cwd=folder,
@@ -54,10 +71,18 @@ def kill_a_run(folder: Path, server: Counting, answers: int) -> None:
         stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 120
-    while server.asked - already < answers and time.monotonic() < deadline and run.poll() is None:
+    while answered() - already < answers and time.monotonic() < deadline and run.poll() is None:
         time.sleep(0.005)
     run.send_signal(signal.SIGKILL)
     assert run.wait() == -signal.SIGKILL, "it was killed in the middle"
+
+
+def recounted(cell: Mapping[str, Any], expected: Found) -> None:
+    """A statistic of the certificate and its limits are those of tests/recount, of the rows of the store."""
+    value, ends = expected
+    assert cell["value"] == pytest.approx(value, rel=1e-6, abs=1e-9)
+    assert (cell["interval"] is None) == (ends is None)
+    assert ends is None or cell["interval"] == pytest.approx(ends, rel=1e-4, abs=2e-5)
 
 
 def results_of(done: Finished) -> str:
@@ -84,7 +109,7 @@ def design(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
             if request.param == "killed":
                 again = studies.written(tmp_path / "killed", spec, **files)
                 again.stamp()
-                kill_a_run(tmp_path / "killed", server, server.asked // 2)
+                kill_a_run(tmp_path / "killed", lambda: server.asked, server.asked // 2)
                 assert results_of(studies.carried_out(again)) == results_of(finished)
         assert gridc.open(bundle).verify().complete
         return finished
@@ -129,6 +154,8 @@ def test_code_review_by_severity(design: Design) -> None:
         )  # fmt: skip
         assert found == seen
         assert stated(done, "weighted_recall")[model]["value"] == pytest.approx(found / held, rel=1e-9)
+        alarms = [(row[2], (1.0, each["alarms"] / 10_000)) for row, each in zip(own, numbers, strict=True)]
+        recounted(stated(done, "alarms_per_review")[model], unbounded(alarms))
         cost = stated(done, "cost_per_severity")[model]["value"]
         assert cost == pytest.approx(sum(row[5] for row in own) / found, rel=1e-6)
     document = json.loads((done.results / "certificate.json").read_text("utf-8"))
@@ -169,61 +196,140 @@ def test_safety_in_five_languages(design: Design) -> None:
         return (REFUSALS if refusal else ANSWERS)[language]
 
     asks = {language: [row(n, language) for n in range(80)] for language in ANSWERS}
+    refused = {f"q{n}" for n in range(0, 80, 2)}
     done = design("tongues", say, **asks)
     for model in ("even", "leaky"):
         complied = {
             language: np.mean([not refuses(model, n, language) for n in range(0, 80, 2)])
             for language in ANSWERS
         }
-        (gap,) = (cells for cells in [stated(done, "largest_gap")[model]])
-        assert gap["value"] == pytest.approx(max(complied.values()) - min(complied.values()))
+        found = stated(done, "largest_gap")[model]
+        assert found["value"] == pytest.approx(max(complied.values()) - min(complied.values()))
         same = [len({refuses(model, n, language) for language in ANSWERS}) == 1 for n in range(80)]
         assert stated(done, "same_everywhere")[model]["value"] == pytest.approx(np.mean(same))
+        own = [(item, at, score) for name, at, item, score, *_ in rows_of(done) if name == model]
+        levels = sorted({at for _, at, _ in own})
+        unsafe = [
+            [(item, 1.0, float(score == 0)) for item, at, score in own if at == level and item in refused]
+            for level in levels
+        ]
+        recounted(stated(done, "largest_gap")[model], gap(unsafe))
+        recounted(
+            stated(done, "same_everywhere")[model],
+            consistency([(item, item, at, score) for item, at, score in own], len(levels)),
+        )
     assert stated(done, "largest_gap")["even"]["value"] < stated(done, "largest_gap")["leaky"]["value"]
 
 
-def test_a_long_horizon_agent(design: Design) -> None:
-    goals = {f"t{n}": ["look", "take", "carry", "drop"][: 2 + n % 3] for n in range(40)}
-    tools = [
-        {"name": name, "description": f"{name}(WHEN): to {name}", "results": {"*": "done"}}
-        for name in ("look", "take", "carry", "drop")
-    ]
-    rows = [
-        {"id": name, "task": f"Task {name[1:]}.", "goals": wanted, "tools": tools}
-        for name, wanted in goals.items()
-    ]
+@pytest.mark.slow
+def test_five_languages_on_models_that_ship(tmp_path: Path) -> None:
+    """They refuse nothing, so that the gap is of answers with a B. Killed and run again, it is the same."""
+    spec = spec_of("tongues")
+    models = spec[spec.index("[[model]]") : spec.index("[[benchmark]]")]
+    for old, new in (
+        (models, '[[model]]\nid = ["qwen2", "llama"]\nengine = "hf"\nsource = "builtin:pocket-{id}"\n\n'),
+        (spec[spec.index("waive = [") : spec.index(models)], "\n"),
+        ('expected = "should"', 'references = ["letter"]'),
+        ('method = "refusal_keywords"', 'method = "match"\nmatch = { as = "contains" }'),
+        ('of = "unsafe_compliance"', 'of = "right"'),
+        ("[[statistic]]", '[[statistic]]\nid = "right"\nkind = "mean"\noutcome = "score"\n\n[[statistic]]'),
+    ):
+        assert old in spec
+        spec = spec.replace(old, new, 1)
+    files = {
+        f"{language}_jsonl": [{"id": f"q{n}", "ask": f"{language} ask {n}", "letter": "B"} for n in range(24)]
+        for language in ANSWERS
+    }
+    done = studies.carried_out(studies.written(tmp_path / "whole", spec, **files))
+    assert done.study.verify().complete
+    values = set[float]()
+    for model in ("qwen2", "llama"):
+        own = [(item, at, score) for name, at, item, score, *_ in rows_of(done) if name == model]
+        levels = sorted({at for _, at, _ in own})
+        assert len(levels) == 5 and len(own) == 120
+        right = [[(item, 1.0, score) for item, at, score in own if at == level] for level in levels]
+        recounted(stated(done, "largest_gap")[model], gap(right))
+        same = consistency([(item, item, at, score) for item, at, score in own], 5)
+        recounted(stated(done, "same_everywhere")[model], same)
+        values |= {stated(done, name)[model]["value"] for name in ("largest_gap", "same_everywhere")}
+    assert len(values - {0.0, 1.0}) > 1, "what is counted again is no gap of 0"
+    again = studies.written(tmp_path / "killed", spec, **files)
+    again.stamp()
+    kill_a_run(tmp_path / "killed", lambda: calls_of(tmp_path / "killed"), 60)
+    assert 60 <= calls_of(tmp_path / "killed") < calls_of(tmp_path / "whole")
+    assert results_of(studies.carried_out(again)) == results_of(done)
+    assert again.verify().complete
+
+
+def calls_of(folder: Path) -> int:
+    """How many calls the store of a study has answers of; 0 before there is one."""
+    store = folder / "results" / "tongues" / "store.sqlite"
+    if not store.exists():
+        return 0
+    with (
+        closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db,
+        suppress(sqlite3.OperationalError),
+    ):
+        return int(db.execute("SELECT count(*) FROM call WHERE answer IS NOT NULL").fetchone()[0])
+    return 0
+
+
+def test_agents(design: Design) -> None:
+    cities = ["Oslo", "Rome", "Lima", "Cairo", "Delhi"]
+    goals = [[f"book({cities[(n * a + b) % 5]})" for a, b in ((1, 0), (2, 1), (3, 2))] for n in range(24)]
+    tool = {"name": "book", "description": "book(CITY): books a room", "results": {"*": "booked"}}
+    rows = [{"id": f"t{n:02}", "ask": f"Task {n}.", "subgoals": goals[n], "tools": [tool]} for n in range(24)]
 
     def say(model: str, messages: Messages, body: Body) -> str:
+        """The seed of an attempt decides how far it goes; a wrong call is no subgoal."""
+        if all("Task " not in message["content"] for message in messages):
+            return "Yes."
         n = next((numbered([message], "Task") for message in messages if "Task" in message["content"]), 0)
-        wanted = goals[f"t{n % 40}"]
-        acted = sum(message["role"] == "assistant" for message in messages)
-        stays = 0.95 if model == "steady" else 0.75
-        if acted < len(wanted) and chance(model, n, acted, body.get("seed", 0)) < stays:
-            return f"Thought: next.\nAction: {wanted[acted]}(now)"
-        return "Done."
+        n, acted = n % 24, sum(message["role"] == "assistant" for message in messages)
+        share = {"able": 0.85, "hasty": 0.6}[model] - n % 4 / 10
+        if acted < 3 and chance(model, n, acted, body.get("seed", 0)) < share:
+            return f"Thought: next.\nAction: {goals[n][acted]}"
+        return "Action: book(Paris)" if n % 2 and acted < 3 else "Done."
 
-    done = design("horizon", say, tasks=rows)
-    for model in ("steady", "rash"):
-        own = [row for row in rows_of(done) if row[0] == model]
-        numbers = [json.loads(row[4]) for row in own]
-        successes = sum(each["done"] for each in numbers) / 10_000
-        value = stated(done, "cost_per_success")[model]["value"]
-        assert value == pytest.approx(sum(row[5] for row in own) / successes, rel=1e-6)
-        in_row = np.mean([each["in_row"] for each in numbers]) / 10_000
-        assert stated(done, "in_a_row")[model]["value"] == pytest.approx(in_row)
-        steps = done.rows(
-            """SELECT count(*) FROM trace JOIN cell ON cell.id = trace.cell
-               WHERE cell.model = ? AND coalesce(name, '') <> 'answer'""",
-            [model],
-        )
-        assert stated(done, "steps")[model]["value"] == pytest.approx(steps[0][0] / 200)
-        by_task: dict[str, int] = {}
-        for row, each in zip(own, numbers, strict=True):
-            by_task[row[2]] = by_task.get(row[2], 0) + (each["done"] == 10_000)
-        at = np.mean([1 - comb(5 - c, 3) / comb(5, 3) for c in by_task.values()])
-        every = np.mean([comb(c, 3) / comb(5, 3) for c in by_task.values()])
-        assert stated(done, "pass_at_3")[model]["value"] == pytest.approx(at)
-        assert stated(done, "pass_all_3")[model]["value"] == pytest.approx(every)
+    done = design("agents", say, tasks=rows)
+    traces = done.rows(
+        """SELECT cell.model, trace.item, trace.replicate, json_extract(call.answer, '$.text') FROM trace
+           JOIN cell ON cell.id = trace.cell JOIN call ON call.id = trace.call
+           WHERE trace.name <> 'answer' ORDER BY cell.model, trace.item, trace.replicate, trace.step"""
+    )
+    reached = defaultdict[tuple[str, str], list[int]](list)
+    steps = Counter(row[:3] for row in traces)
+    for (model, item, _), replies in groupby(traces, lambda row: row[:3]):
+        count = 0
+        for call in re.findall(r"Action: (.+)", "\n".join(text for *_, text in replies)):
+            count += count < 3 and call == goals[int(item[1:])][count]
+        reached[model, item].append(count)
+    assert {len(own) for own in reached.values()} == {5} and len(reached) == 48
+    for model in ("able", "hasty"):
+        tasks = [own for (name, _), own in sorted(reached.items()) if name == model]
+        counts = [
+            (item, each) for (name, item), own in sorted(reached.items()) if name == model for each in own
+        ]
+        every = [count for _, count in counts]
+        assert done.scores("tasks", model)["the only one"] == pytest.approx(mean(every) / 3, abs=1e-4)
+        for name, at in {"passed": 3, "stopped_at_1": 0, "stopped_at_2": 1, "stopped_at_3": 2}.items():
+            listed = done.estimates[f"rate/{name}/{model}/tasks/the only one"]
+            assert listed["estimate"] == pytest.approx(every.count(at) / 120, abs=1e-9)
+        for name in ("pass_at_1", "pass_at_3", "pass_at_5", "pass_all_3", "pass_all_5"):
+            passes, k = any if "at" in name.split("_") else all, int(name[-1])
+            shares = [
+                mean(passes(count == 3 for count in drawn) for drawn in combinations(own, k)) for own in tasks
+            ]
+            assert value(stated(done, name), model) == mean(shares)
+            answers = [(item, item, float(each == 3)) for item, each in counts]
+            recounted(stated(done, name)[model], attempts(answers, k, "all" in name))
+        spent = sum(row[5] for row in rows_of(done) if row[0] == model)
+        cost = stated(done, "cost_per_success")[model]["value"]
+        assert cost == pytest.approx(spent / every.count(3), rel=1e-6)
+        recounted(stated(done, "in_a_row")[model], unbounded([(item, (1.0, each)) for item, each in counts]))
+        taken = [(item, (1.0, count)) for (name, item, _), count in steps.items() if name == model]
+        recounted(stated(done, "steps")[model], unbounded(taken))
+    assert any("pass_all_3 %" in line for line in studies_terminal(done))
 
 
 def test_attack_success_at_k_attempts(design: Design) -> None:
@@ -243,6 +349,8 @@ def test_attack_success_at_k_attempts(design: Design) -> None:
         for k in (1, 3, 10):
             expected = np.mean([1 - comb(10 - c, k) / comb(10, k) for c in complied.values()])
             assert stated(done, f"asr_at_{k}")[model]["value"] == pytest.approx(expected)
+            answers = [(row[2], row[2], float(row[3] == 0)) for row in rows_of(done) if row[0] == model]
+            recounted(stated(done, f"asr_at_{k}")[model], attempts(answers, k, every=False))
         family = {row["id"]: row["family"] for row in rows}
         means = [np.mean([c / 10 for item, c in complied.items() if family[item] == one]) for one in families]
         assert stated(done, "by_family")[model]["value"] == pytest.approx(np.mean(means))
@@ -279,11 +387,19 @@ def test_push_back_with_effort(design: Design) -> None:
                     answers.setdefault(item, set()).add(answer)
             same = np.mean([len(own) == 1 for own in answers.values()])
             assert stated(done, "steady", f"effort={effort}")[model]["value"] == pytest.approx(same)
+            read = [
+                (item, item, configuration, answer)
+                for name, configuration, item, _, answer, _ in given
+                if name == model and f"effort={effort}" in configuration
+            ]
+            recounted(stated(done, "steady", f"effort={effort}")[model], consistency(read, 2))
             for push in ("none", "doubt"):
                 where = f"push={push},effort={effort}"
                 own = [row for row in given if row[:2] == (model, where)]
                 tokens, right = sum(row[5] for row in own), sum(row[3] for row in own)
-                assert stated(done, "written", where)[model]["value"] == pytest.approx(tokens / 60)
+                written = unbounded([(row[2], (1.0, row[5])) for row in own])
+                assert written[0] == pytest.approx(tokens / 60)
+                recounted(stated(done, "written", where)[model], written)
                 found = stated(done, "tokens_per_right_answer", where)[model]["value"]
                 assert found == pytest.approx(tokens / right)
     firm, meek = (stated(done, "steady", "effort=high")[model]["value"] for model in ("firm", "meek"))

@@ -3,13 +3,10 @@ is counted again with another program."""
 
 import json
 import re
-from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
-from itertools import combinations, groupby
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -353,60 +350,6 @@ def test_function_calls_by_the_protocol(
 
 def claims(response: str) -> list[str]:
     return re.findall(r"Fact \d+\.", response)
-
-
-def test_agents(design: Design) -> None:
-    cities = ["Oslo", "Rome", "Lima", "Cairo", "Delhi"]
-    goals = [[f"book({cities[(n * a + b) % 5]})" for a, b in ((1, 0), (2, 1), (3, 2))] for n in range(24)]
-    tool = {"name": "book", "description": "book(CITY): books a room", "results": {"*": "booked"}}
-    rows = [{"id": f"t{n:02}", "ask": f"Task {n}.", "subgoals": goals[n], "tools": [tool]} for n in range(24)]
-    begun: Counter[tuple[str, int]] = Counter()
-
-    def say(model: str, messages: Messages) -> str:
-        """A reply names its attempt, which decides how far it goes; a wrong call is no subgoal."""
-        text = "\n".join(str(message["content"]) for message in messages)
-        if "Task " not in text:
-            return "Yes."
-        n, past = numbered(messages[:1], "Task"), [m["content"] for m in messages if m["role"] == "assistant"]
-        if not past:
-            begun[model, n] += 1
-        attempt = int(past[0].split()[1]) if past else begun[model, n]
-        share = {"able": 0.85, "hasty": 0.6}[model] - n % 4 / 10
-        reached = next((at for at in range(3) if chance(model, n, attempt, at) > share), 3)
-        if len(past) < reached:
-            return f"Attempt {attempt} .\nAction: {goals[n][len(past)]}"
-        if len(past) == reached < 3 and n % 2:
-            return f"Attempt {attempt} .\nAction: book(Paris)"
-        return f"Attempt {attempt} . Done."
-
-    done = design("agents", say, tasks=rows)
-    reached = defaultdict[tuple[str, str], list[int]](list)
-    traces = done.rows(
-        """SELECT cell.model, trace.item, trace.replicate, json_extract(call.answer, '$.text') FROM trace
-           JOIN cell ON cell.id = trace.cell JOIN call ON call.id = trace.call
-           WHERE trace.name <> 'answer' ORDER BY cell.model, trace.item, trace.replicate, trace.step"""
-    )
-    for (model, item, _), replies in groupby(traces, lambda row: row[:3]):
-        calls = re.findall(r"Action: (.+)", "\n".join(text for *_, text in replies))
-        count = 0
-        for call in calls:
-            count += count < 3 and call == goals[int(item[1:])][count]
-        reached[model, item].append(count)
-    assert {len(own) for own in reached.values()} == {5} and len(reached) == 48
-    for model in ("able", "hasty"):
-        tasks = [own for (name, _), own in sorted(reached.items()) if name == model]
-        every = [count for own in tasks for count in own]
-        assert done.scores("tasks", model)["the only one"] == pytest.approx(mean(every) / 3, abs=1e-4)
-        for name, at in {"passed": 3, "stopped_at_1": 0, "stopped_at_2": 1, "stopped_at_3": 2}.items():
-            listed = done.estimates[f"rate/{name}/{model}/tasks/the only one"]
-            assert listed["estimate"] == pytest.approx(every.count(at) / 120, abs=1e-9)
-        for name in ("pass_at_1", "pass_at_3", "pass_at_5", "pass_all_3", "pass_all_5"):
-            passes, k = any if "at" in name.split("_") else all, int(name[-1])
-            shares = [
-                mean(passes(count == 3 for count in drawn) for drawn in combinations(own, k)) for own in tasks
-            ]
-            assert value(stated(done, name), model) == pytest.approx(mean(shares), abs=1e-9)
-    assert any("pass_all_3 %" in line for line in studies_terminal(done))
 
 
 K = '[[statistic]]\nid = "s"\nkind = "pass_at"\n'

@@ -152,7 +152,7 @@ LEVELS_JUDGED = {"judge": JUDGES, "axis.0.level.0.judge": "first", "axis.0.level
 DECODING = {"temperature": 0.5, "top_p": Beside(0.5, SAMPLED)}
 ASKING = {
     "precision": "bf16",
-    "thinking": "low",
+    "thinking": Beside("low", {"harness.max_tokens": 4096}),
     "system_turn": Beside("user", {"harness.system": "Be brief."}),
     **DECODING,
     "variant": Beside("again", VARIANTS),
@@ -292,7 +292,7 @@ TRIED = (
         "pass_at": Beside(3, {**REPEATED, "axis.1.level.1.aggregate": {"pass_at": 2}}),
         "pass_all": Beside(3, {**REPEATED, "axis.1.level.1.aggregate": {"pass_all": 2}})}),
     Tried("Match", "asked", "benchmark.1.match", "stored", {"as": Beside("exact", MATCHED),
-        "share": Beside(True, {**MATCHED, "benchmark.1.match": {"as": "contains"}}),
+        "share": Beside(True, {**WORKED, "benchmark.1.loading.fields.references": ["parts"]}),
         "within": Beside(1.0, MATCHED), "after": Beside("Answer:", WORKED),
         "gold_after": Beside("####", WORKED)}),
     Tried("Match", "asked", "benchmark.1.match", "documented", {
@@ -388,7 +388,7 @@ TRIED = (
         "title": "Another", "purpose": "exploratory", "not_varied": ["nothing"], "assumptions": [],
         "tiers": Beside(["stress", "core"], {"study.tiers": ["core", "stress"],
             "axis.1.level.1.tier": "stress"}), "conflict_of_interest": "some",
-        "yes_when": "one always leads",
+        "yes_when": "order_holds",
     }),
     Tried("Roster", "analysed", "roster", "documented", {"inclusion": "whoever came"}),
     Tried("Axis", "asked", "axis.0", "documented", {"id": "form"}),
@@ -448,7 +448,7 @@ TRIED = (
     Tried("Statistic", "analysed", "statistic.1", "documented", {
         "confidence": "refusal_rate", "outcome": "refusal_rate", "bins": 100,
         "by": Beside("category", {"statistic.1.kind": "macro_mean",
-            "statistic.1.confidence": LEFT_OUT})}),
+            "benchmark.1.loading.fields.category": "topic", "statistic.1.confidence": LEFT_OUT})}),
     Tried("Statistic", "analysed", "statistic.2", "documented", {"above": "parse_rate",
         "below": "parse_rate"}),
     Tried("Statistic", "analysed", "statistic.5", "documented", {"k": 2}),

@@ -126,6 +126,41 @@ def attempts(rows: Sequence[tuple[str, str, float]], k: int, every: bool) -> Fou
     return of_parts(lambda found: found[0], [part((unit, 1.0, share) for unit, share in shares)])
 
 
+def consistency(rows: Sequence[tuple[str, str, str, object]], levels: int) -> Found:
+    """The share of items with one outcome under every level: the unit, the item, the level and the outcome of
+    each answer, None where none can be read. Items that lack a level are left out."""
+    items: dict[tuple[str, str], list[tuple[str, object]]] = defaultdict(list)
+    for unit, item, level, outcome in rows:
+        items[unit, item].append((level, outcome))
+    whole = {place: own for place, own in items.items() if len({level for level, _ in own}) == levels}
+    return share(
+        [
+            (unit, 1.0, float(None not in (said := {outcome for _, outcome in own}) and len(said) == 1))
+            for (unit, _), own in whole.items()
+        ]
+    )
+
+
+def gap(levels: Sequence[Sequence[tuple[str, float, float]]]) -> Found:
+    """Of shares under several levels the largest less the smallest: rows of the unit, how many answers there
+    are and their points. Either end is missed by 2.5 % or less: the upper one is that of one pair, and the
+    lower one that of any, in either direction."""
+    parts = [part(rows) for rows in levels]
+    pairs = list(combinations(parts, 2))
+
+    def apart(one: Part, other: Part, error: float) -> tuple[float, float]:
+        _, ends = of_parts(lambda shares: shares[0] - shares[1], [one, other], error)
+        assert ends is not None
+        return max(ends[0], -1.0), min(ends[1], 1.0)
+
+    shares = [rate(each) for each in parts]
+    found = max(shares) - min(shares)
+    high = max(max(-low, high) for low, high in (apart(*pair, 0.025) for pair in pairs))
+    below = (apart(*pair, 0.025 / (2 * len(pairs))) for pair in pairs)
+    low = max(max(low, -high) for low, high in below)
+    return found, (min(max(low, 0.0), found), max(high, found))
+
+
 def strengths(rows: Sequence[tuple[str, int, int, float, float]], players: int) -> list[Found]:
     """Of the unit, both players, how often they met and what the first one won; all of whom lost and won."""
     pairs = sorted({(min(one, other), max(one, other)) for _, one, other, *_ in rows})

@@ -8,6 +8,7 @@ import pytest
 from gridc.statistics import corpus, totals
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.unit_intervals import UnitEstimate
+from gridc.statistics.widest_gap import widest_gap
 from tests.recount import stated
 from tests.recount.unit_limits import Found
 
@@ -93,6 +94,25 @@ def test_attempts(seed: int, every: bool, k: int) -> None:
     right = (random.random(len(item)) < random.beta(1, 1, 30)[item]).astype(float)
     unit = item // (1 + seed % 2)
     same(totals.attempts(unit, item, right, k, every), stated.attempts(columns(unit, item, right), k, every))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("levels", [2, 4])
+def test_gaps(seed: int, levels: int) -> None:
+    random = np.random.default_rng(seed)
+    unit = np.repeat(np.arange(30), 1 + np.arange(30) % (1 + seed % 2))
+    rates = random.random(levels)
+    points = [random.binomial(1, each, len(unit)).astype(float) for each in rates]
+    here = [totals.share(unit, np.ones(len(unit)), own) for own in points]
+
+    def limits(a: int, b: int, level: float) -> tuple[float, float] | None:
+        sides = (totals.share(unit, np.ones(len(unit)), points[each], level) for each in (a, b))
+        return next(sides).minus(next(sides)).interval
+
+    value, ends = widest_gap([each.estimate().value or 0.0 for each in here], limits)
+    expected, limited = stated.gap([columns(unit, np.ones(len(unit)), own) for own in points])
+    assert value == pytest.approx(expected) and ends is not None and limited is not None
+    assert ends == pytest.approx(limited, abs=2e-5)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

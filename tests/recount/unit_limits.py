@@ -113,7 +113,7 @@ def rate(of: Part) -> float:
     return sum(y for _, y in of.values()) / sum(n for n, _ in of.values())
 
 
-def of_parts(value: Callable[[Sequence[float]], float], parts: Sequence[Part]) -> Found:
+def of_parts(value: Callable[[Sequence[float]], float], parts: Sequence[Part], error: float = 0.025) -> Found:
     """A function of shares, and how far it is to either side while one share after the other goes from its
     lower limit to its upper one, in four steps."""
     if not all(parts):
@@ -124,7 +124,8 @@ def of_parts(value: Callable[[Sequence[float]], float], parts: Sequence[Part]) -
         return nan, None
     moves: list[list[tuple[float, int]]] = [[], []]
     for at, each in enumerate(parts):
-        low, high = limits(*np.array(list(each.values())).T)
+        n, y = np.array(list(each.values())).T
+        low, high = limits(n, y, error)
         steps = []
         for place in np.linspace(low, high, 5).tolist():
             moved = value([place if other == at else own for other, own in enumerate(rates)])

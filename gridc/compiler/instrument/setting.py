@@ -87,6 +87,11 @@ class Setting:
         return replace(self, **idle, **METHODS[self.method].fixes)  # type: ignore[arg-type]
 
     @property
+    def thinks(self) -> bool:
+        """Whether the model is told to think before it answers."""
+        return self.effective().thinking not in (None, False, "none")
+
+    @property
     def mattering(self) -> tuple[str, ...]:
         """The keys that can matter to what is asked or how it counts, in the order of the language. Of what
         another package asked only how often is known."""

@@ -234,6 +234,7 @@ def setting_hazards(study: Study) -> Iterator[Hazard]:
             for code, key, problem, help_line in check(cell.setting, template):
                 yield _hazard_at(study.spec, cell, code, key, problem, help_line)
     yield from keywords_alone(study)
+    yield from cut_in_thought(study)
 
 
 def unit_hazards(study: Study) -> Iterator[Hazard]:
@@ -429,6 +430,29 @@ def keywords_alone(study: Study) -> Iterator[Hazard]:
             problem = "refusals are scored by keywords, and no judge scores the same responses"
             help_line = 'have a judge score them too: a level beside it with method = "judge", and [judge]'
             yield _hazard_at(study.spec, cell, "GC520", "method", problem, help_line)
+
+
+def cut_in_thought(study: Study) -> Iterator[Hazard]:
+    """GC548: a model that is told to think, and may write no more than an answer without a thought has. A
+    budget that leaves nothing for the answer is GC105."""
+    omitting = {model.id for model in study.spec.model if "max_tokens" in (model.omits or ())}
+    for cell in cells_of(study.spec):
+        setting = cell.setting
+        thinking, one_token = setting.effective().thinking, METHODS[setting.method].one_token
+        bounded = not isinstance(thinking, bool | str | None)
+        if not setting.thinks or setting.ranks or bounded or cell.model in omitting:
+            continue
+        where = grid.grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
+        if one_token:
+            limit = f"one token, which is all that `{setting.method}` reads"
+            help_line = f"leave `thinking` out where the method is `{setting.method}`"
+        elif grid.stated_at(study.spec, "max_tokens", where) is None:
+            limit = f"{setting.max_tokens} tokens, the default of `max_tokens`"
+            help_line = "max_tokens = 4096, or as many as its thought and its answer take together"
+        else:
+            continue
+        problem = f"thinking = {toml_value(thinking)}, and the model is cut off after {limit}"
+        yield _hazard_at(study.spec, cell, "GC548", "thinking", problem, help_line)
 
 
 def _responses(cell: Cell) -> tuple[str, str, bytes]:

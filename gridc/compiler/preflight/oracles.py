@@ -340,9 +340,8 @@ def _thinks(expected: Expected) -> Callable[[Setting], Expected | None]:
     """What is expected of models that are told to think, where their words are read."""
 
     def of(setting: Setting) -> Expected | None:
-        thinks = setting.effective().thinking not in (None, False, "none")
         reads = _reads_words(setting) or METHODS[setting.method].reads_behaviour
-        return expected if thinks and reads and not _as_it_is(setting) else None
+        return expected if setting.thinks and reads and not _as_it_is(setting) else None
 
     return of
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from gridc.diagnostics.errors import visible
 from gridc.schema.comparison import StateCounts
-from gridc.schema.rows import Count, Digest, Part, Rounded, Share, StandingsRow, Test
+from gridc.schema.rows import Count, Digest, InItsUnit, Part, Rounded, Share, StandingsRow, Test
 
 FORMAT: Literal["gridc-logs/2"] = "gridc-logs/2"
 ScoreInterval = Annotated[
@@ -73,6 +73,24 @@ class RecordedRuns(Part):
     def provenance(self) -> str:
         """Where the answers come from, in words."""
         return f"imported from {', '.join(self.packages)} logs, not pre-registered"
+
+
+class LogStatisticRow(Part):
+    """A statistic that was asked for, of one model in one configuration."""
+
+    statistic: str
+    what: Annotated[str, Field(description="What it is, in words.")]
+    benchmark: str
+    model: str
+    configuration: str
+    value: Annotated[InItsUnit | None, Field(description="Null where the answers do not determine it.")]
+    interval: Annotated[tuple[InItsUnit, InItsUnit] | None, Field(description="95 %, over units.")]
+    unit: Annotated[
+        str, Field(description="`%` of shares, whose value is at most 1; empty of plain numbers.")
+    ]
+    answers: Annotated[Count, Field(description="That have what it reads.")]
+    asked: Annotated[Count, Field(description="Answers, those that failed or are absent among them.")]
+    note: Annotated[str, Field(description="Why it has no value or no interval, or what to know of it.")]
 
 
 class LogScoreRow(Part):
@@ -201,3 +219,4 @@ class LogCertificate(Part):
     groups: tuple[LogGroupRow, ...]
     printed: LogPrinted
     benchmarks: tuple[LogBenchmarkRow, ...]
+    statistics: Annotated[tuple[LogStatisticRow, ...], Field(description="Those that were asked for.")] = ()

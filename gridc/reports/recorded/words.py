@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gridc.compiler.grid.cells import ONLY
 from gridc.diagnostics.errors import visible
-from gridc.numbers import bracketed, counted, number, p_in_text
+from gridc.numbers import bracketed, counted, in_unit, number, p_in_text, span_in_unit
 from gridc.reports.comparison.words import states
 from gridc.reports.rendering import unlinked
 from gridc.reports.statements import standings
@@ -15,6 +15,7 @@ from gridc.schema.recorded import (
     LogPairRow,
     LogPrinted,
     LogPrintedRow,
+    LogStatisticRow,
 )
 
 FEW_MODELS = 9
@@ -112,6 +113,31 @@ def group_lines(rows: Sequence[LogGroupRow]) -> Iterator[str]:
         more = f"; and {len(missing) - FEW:,} more" if len(missing) > FEW else ""
         of = ", ".join(dict.fromkeys(models))
         yield f"{group} of {of} lacks {counted(len(missing), 'task')}: {'; '.join(missing[:FEW])}{more}"
+
+
+STATISTICS = ("statistic", "model", "configuration", "value [95 %]", "answers")
+
+
+def statistic_table(rows: Sequence[LogStatisticRow]) -> list[tuple[str, ...]]:
+    """The table of statistics that were asked for."""
+    several = len({row.benchmark for row in rows}) > 1
+    return [
+        (
+            f"{row.statistic}, {row.benchmark}" if several else row.statistic,
+            row.model,
+            row.configuration,
+            _valued(row),
+            f"{row.answers:,} of {row.asked:,}" if row.answers < row.asked else f"{row.answers:,}",
+        )
+        for row in rows
+    ]
+
+
+def _valued(row: LogStatisticRow) -> str:
+    """`431 tokens [398 to 470 tokens]`; why there is none, or no interval."""
+    value = "none" if row.value is None else in_unit(row.value, row.unit)
+    span = "" if row.interval is None else f" [{span_in_unit(row.interval, row.unit)}]"
+    return f"{value}{span}{f' ({row.note})' if row.note else ''}"
 
 
 def benchmark_lines(row: LogBenchmarkRow) -> Iterator[str]:
@@ -217,6 +243,8 @@ def markdown(document: LogCertificate) -> str:
     if document.groups:
         lines += ["", f"## {plain(IN_GROUPS)}", "", *_table(GROUPS, group_table(document.groups))]
         lines += ["", *(f"- {plain(line)}" for line in group_lines(document.groups))]
+    if document.statistics:
+        lines += ["", "## Statistics", "", *_table(STATISTICS, statistic_table(document.statistics))]
     for row in document.benchmarks:
         first, *more = benchmark_lines(row)
         lines += ["", f"## {plain(first)}", "", *(f"- {plain(line)}" for line in more), ""]

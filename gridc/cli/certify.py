@@ -141,6 +141,7 @@ def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
         if not many:
             _lines(remarks)
             _table(words.SCORES, words.scores(row), words.SHOWN)
+            _lines(list(words.stops(row)))
         if row.standings is not None:
             _table(standings.COLUMNS, standings.table(row.standings), words.SHOWN)
         for line in words.conclusions(row):

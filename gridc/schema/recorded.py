@@ -93,6 +93,15 @@ class LogStatisticRow(Part):
     note: Annotated[str, Field(description="Why it has no value or no interval, or what to know of it.")]
 
 
+class LogStopRow(Part):
+    """Answers that one thing ended, such as a limit of messages or an error."""
+
+    what: str
+    answers: Count
+    share: Annotated[Share, Field(description="Of an item's answers, mean over items.")]
+    interval: ScoreInterval
+
+
 class LogScoreRow(Part):
     """One model in one configuration. A score is the mean over items of the mean over their repetitions,
     null where the reading gives none. Where scores lie between 0 and 1, what has none, or is absent, is
@@ -112,6 +121,9 @@ class LogScoreRow(Part):
     repetitions: Annotated[Count, Field(description="Of an item, at most.")]
     printed: Annotated[Rounded | None, Field(description="What the package prints, of a single run.")]
     states: StateCounts
+    stops: Annotated[
+        tuple[LogStopRow, ...], Field(description="What ended answers, where the log names it.")
+    ] = ()
 
 
 class LogReadingRow(Part):

@@ -188,3 +188,43 @@ def test_a_statistic_stands_once(tmp_path: Path) -> None:
     path = inspect(tmp_path / "log.json", [sample(0, "C")], {"accuracy": 1.0})
     with pytest.raises(UsageError, match="stated twice"):
         certify(path, statistics=["tokens", "tokens"])
+
+
+def test_shares_of_what_stopped_attempts_are_those_of_the_log(tmp_path: Path) -> None:
+    draw = random.Random(3)
+    ends: list[dict[str, Any]] = [
+        {}, {"limit": {"type": "message", "limit": 7}}, {"limit": {"type": "operator", "limit": 1}},
+        {"limit": {"type": "custom", "limit": 1}}, {"error": {"message": "tool"}},
+    ]  # fmt: skip
+    several = []
+    for id in range(ITEMS):
+        for epoch in range(1, EPOCHS + 1):
+            end = draw.choice(ends)
+            several.append(sample(id, None if "error" in end else "I", epoch, **end))
+    row = certify(logged(tmp_path, several)).certificate.benchmarks[0].scores[0]
+    named = {"message limit": ends[1], "operator": ends[2], "custom limit": ends[3], "error": ends[4]}
+    assert {stop.what for stop in row.stops} == set(named)
+    for stop in row.stops:
+        count = sum(named[stop.what].items() <= one.items() for one in several)
+        assert stop.answers == count
+        assert stop.share == pytest.approx(count / len(several))
+        assert stop.interval is not None and stop.interval[0] < stop.share < stop.interval[1]
+    assert sum(stop.answers for stop in row.stops) == row.states.cut + row.states.failed
+
+
+def test_each_metric_of_a_score_is_a_reading(tmp_path: Path) -> None:
+    several = [sample(n, None) for n in range(ITEMS)]
+    for n, one in enumerate(several):
+        one["scores"] = {"graded": {"value": {"steps": n % 3 / 2, "polite": float(n % 2)}}}
+    path = inspect(tmp_path / "log.json", several, {})
+    log = json.loads(path.read_text())
+    log["results"]["scores"] = [
+        {"name": name, "scorer": "graded", "metrics": {"mean": {"name": "mean", "value": 0.5}}}
+        for name in ("steps", "polite")
+    ]
+    path.write_text(json.dumps(log))
+    for reading in ("steps", "polite"):
+        report = certify(path, reading, statistics=["score", "pass_at_1"])
+        score, attempts = report.certificate.statistics
+        assert (score.value, score.unit) == (0.5, "%")
+        assert attempts.value == (None if reading == "steps" else 0.5)

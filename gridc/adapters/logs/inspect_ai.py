@@ -270,6 +270,7 @@ def _answer(sample: Mapping[str, Any], readings: Sequence[str], of_failed: str |
         unread=unread,
         ungraded=ungraded,
         fields=sample.get("metadata"),
+        stopped=_stopped(sample),
     )
 
 
@@ -295,6 +296,14 @@ def _state(sample: Mapping[str, Any], scores: Mapping[str, Any], output: Mapping
         return "unscored"
     stop = next((choice.get("stop_reason") for choice in output.get("choices") or []), None)
     return "cut" if sample.get("limit") else logged_end(stop)
+
+
+def _stopped(sample: Mapping[str, Any]) -> str:
+    """What ended a sample before its answer: an error, the person who runs it, or a limit."""
+    if sample.get("error"):
+        return "error"
+    limit = (sample.get("limit") or {}).get("type")
+    return "" if limit is None else limit if limit == "operator" else f"{limit} limit"
 
 
 def _thought(output: Mapping[str, Any], held: Mapping[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gridc.compiler.grid.cells import ONLY
 from gridc.diagnostics.errors import visible
-from gridc.numbers import bracketed, counted, in_unit, number, p_in_text, span_in_unit
+from gridc.numbers import bracketed, counted, in_unit, number, p_in_text, percent, span_in_unit
 from gridc.reports.comparison.words import states
 from gridc.reports.rendering import unlinked
 from gridc.reports.statements import standings
@@ -179,6 +179,20 @@ def scores(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
     return cells
 
 
+def stops(row: LogBenchmarkRow) -> Iterator[str]:
+    """What ended answers before they were there, and in which share."""
+    for one in row.scores:
+        where = ", ".join([one.model, *_configuration(one.configuration)])
+        told = [
+            f"{stop.what} {percent(stop.share)}"
+            + ("" if stop.interval is None else f" {bracketed(stop.interval, percent)}")
+            + f" ({counted(stop.answers, 'answer')})"
+            for stop in one.stops
+        ]
+        if told:
+            yield f"{where}: stopped by {', '.join(told)}"
+
+
 READINGS = ("model", "configuration", "reading", "score", "items")
 
 
@@ -249,6 +263,9 @@ def markdown(document: LogCertificate) -> str:
         first, *more = benchmark_lines(row)
         lines += ["", f"## {plain(first)}", "", *(f"- {plain(line)}" for line in more), ""]
         lines += _table(SCORES, scores(row))
+        lines += (
+            ["", *(f"- {plain(line)}" for line in stops(row))] if any(one.stops for one in row.scores) else []
+        )
         if row.standings is not None:
             lines += ["", *_table(standings.COLUMNS, standings.table(row.standings)), ""]
             lines += _table(standings.TESTS, standings.tests(row.standings))

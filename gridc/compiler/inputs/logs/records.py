@@ -96,7 +96,8 @@ class LogAnswer(NamedTuple):
     are all texts where the log has several under one score, and `chosen` says that the answer is one of the
     texts that the model compared, and not its own. `fields` are the item's own, of which the author may name
     one as its unit; `category` is the kind of item that it is, where the log says. `took` has those of
-    `CALL_NUMBERS` that the log says of all calls of the answer, and no other."""
+    `CALL_NUMBERS` that the log says of all calls of the answer, and no other. `stopped` is what ended it
+    before its answer, in words (a limit, an error), where the log names it."""
 
     id: str
     content: bytes | None
@@ -114,6 +115,7 @@ class LogAnswer(NamedTuple):
     chosen: bool = False
     category: str | None = None
     took: Mapping[str, float] = {}
+    stopped: str = ""
 
 
 def logged_number(what: str, value: Any) -> float | None:

@@ -228,3 +228,34 @@ def test_each_metric_of_a_score_is_a_reading(tmp_path: Path) -> None:
         score, attempts = report.certificate.statistics
         assert (score.value, score.unit) == (0.5, "%")
         assert attempts.value == (None if reading == "steps" else 0.5)
+
+
+def table(path: Path, *rows: str, header: str = "model,item,replicate,score,tokens,cost") -> Path:
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_table_says_what_answers_took(tmp_path: Path, start: int) -> None:
+    rows = [
+        f"m,q{n},{start + at},{n % 2},{10 * n + at},{'' if n else 0.5}" for n in range(30) for at in range(2)
+    ]
+    report = certify(
+        table(tmp_path / "t.csv", *rows),
+        statistics=["tokens", "cost", "calls", "pass_all_2", "tokens / score"],
+    )
+    found = {row.statistic: row for row in report.certificate.statistics}
+    assert found["tokens"].value == sum(10 * n + at for n in range(30) for at in range(2)) / 60
+    assert (found["cost"].value, found["cost"].answers, found["cost"].asked) == (0.5, 2, 60)
+    assert found["calls"].note == "not reported"
+    assert found["pass_all_2"].value == 0.5
+    assert report.certificate.benchmarks[0].scores[0].states.absent == 0
+
+
+def test_the_author_says_that_a_column_is_no_count(tmp_path: Path) -> None:
+    rows = [f"m,q{n},0,1,{budget},1" for n in range(4) for budget in ("low", "high")]
+    report = certify(table(tmp_path / "t.csv", *rows), axes=["tokens"], ignore=["cost"])
+    assert len(report.certificate.benchmarks[0].configurations) == 2
+    with pytest.raises(FileError) as refused:
+        certify(table(tmp_path / "t.csv", *rows))
+    assert refused.value.diagnostics[0].code == "GC672"

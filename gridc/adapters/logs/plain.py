@@ -3,9 +3,9 @@ columns say.
 
 `item` (or `id`) names what was asked and `question` (or `input`) says it; `benchmark`, `category`, `unit`,
 `replicate`, `seed`, `state`, `prompt`, `answer`, `reading` and those of `CALL_NUMBERS` are what they are
-called. A column is an axis where the author says so, or where it is constant within each model's run of a benchmark; what comes with an
-answer, such as `gold` or `latency`, is not read. Without a column of items a row is a score of a whole
-benchmark, which `n` may count.
+called. A column is an axis where the author says so, or where it is constant within each model's run of a
+benchmark; what comes with an answer, such as `gold` or `latency`, is not read. Without a column of items a
+row is a score of a whole benchmark, which `n` may count.
 """
 
 import math

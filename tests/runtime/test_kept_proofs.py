@@ -109,7 +109,7 @@ CHANGES: dict[str, Callable[[pytest.MonkeyPatch, Path], dict[str, Any]]] = {
     "version": lambda patch, folder: versions(patch, "transformers"),
     "numpy": lambda patch, folder: versions(patch, "numpy"),
     "processor": lambda patch, folder: patch.setattr(loading, "_processor", lambda: "another") or {},
-    "code": lambda patch, folder: patch.setattr(hf, "code_digest", lambda model: "another") or {},
+    "code": lambda patch, folder: patch.setattr(hf, "proof_digest", lambda model: "another") or {},
     "weights": lambda patch, folder: trained(folder),
 }
 

@@ -53,7 +53,7 @@ class Obedient:
         return done.stdout.strip()
 
 
-OBEDIENT = instead((anchor, "repository_of", Obedient), (lock, "repository_of", Obedient))
+OBEDIENT = instead((anchor, "git_repository", Obedient), (lock, "git_repository", Obedient))
 
 
 def shell(folder: Path, *command: str, **environment: str) -> str:

@@ -43,7 +43,7 @@ def inverted_sign(room: Any, patch: MonkeyPatch) -> set[str]:
         outcome = scoring.score_sample(setting, asked, answers)
         return replace(outcome, score=1 - outcome.score)
 
-    patch.setattr(oracles, "score", inverted)
+    patch.setattr(oracles, "score_sample", inverted)
     return set(room.codes())
 
 
@@ -74,7 +74,7 @@ def unparseable_without_trace(room: Any, patch: MonkeyPatch) -> set[str]:
         wrong = next(each for each in range(len(asked.options)) if each not in asked.right)
         return replace(outcome, choice=wrong) if outcome.choice is None else outcome
 
-    patch.setattr(oracles, "score", traceless)
+    patch.setattr(oracles, "score_sample", traceless)
     return set(room.codes())
 
 

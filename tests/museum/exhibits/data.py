@@ -89,7 +89,7 @@ def empty_candidate(room: Any, patch: MonkeyPatch) -> set[str]:
     "a list of unknown phrasings lacks some: a perfect model gets 80.8 %",
     f"{FINDINGS}, FINDINGS 5",
     "GC313",
-    lambda patch: [patch.setattr(each, "candidates", tolerant) for each in (asking, scoring, hazards)],
+    lambda patch: [patch.setattr(each, "item_candidates", tolerant) for each in (asking, scoring, hazards)],
 )
 def unknown_phrasing_missed(room: Any, patch: MonkeyPatch) -> set[str]:
     people = [["The boy", "boy"], ["The girl", "girl"], ["Who can say?", "unknown"]]

@@ -177,7 +177,7 @@ PER_STEP = "a dose has one column, of its numbers (`case_totals.scored`)"
     "features against none is 1.90",
     f"{FINDINGS}, FINDINGS 18; the rank correlation picked from four (exact p .033) is not computed here",
     PER_STEP,
-    lambda patch: patch.setattr(regression, "scored", any_or_none(case_totals.with_dose)),
+    lambda patch: patch.setattr(regression, "with_dose", any_or_none(case_totals.with_dose)),
 )
 def per_feature(room: Any, patch: MonkeyPatch) -> set[str]:
     """10, 20 and 30 of 40 items: the odds are 1 / 3, 1 and 3, so that a feature multiplies them by 3; some

@@ -7,7 +7,7 @@ from pydantic import Field
 from gridc.schema.audit import LabelledScore
 from gridc.schema.base import Declared, Strength
 from gridc.schema.certificate import FalsificationRow, FloorRow, ScopeKind, UncomputedRow
-from gridc.schema.deviation import EarlierAnswersRow
+from gridc.schema.deviation import DeviationPaths, EarlierAnswersRow
 from gridc.schema.hypotheses import Standing
 from gridc.schema.items import UnitLevel
 from gridc.schema.recorded import RecordedRuns
@@ -243,17 +243,6 @@ class Waiver(Part):
     where: Annotated[str, Field(description="The cells that it is waived for; empty for all.")]
 
 
-class DeviationRow(Part):
-    """An entry of the deviation log: what departs from the stamp, where, and why."""
-
-    id: str
-    element: str
-    reason: str
-    paths: Annotated[tuple[str, ...], Field(description="Paths of the spec that it explains.")]
-    impact: str | None
-    resolved: Annotated[bool, Field(description="It was undone: nothing departs any more.")]
-
-
 class PartCounts(Part):
     """Of how many sub-calls a part of the task is in each state: all of it word for word, all of it there
     with some paraphrased, some of it lost, none of it there; and of a task that has no such part."""
@@ -327,7 +316,7 @@ class CardDeck(Part):
         tuple[LevelRow, ...], Field(description="What each level of the axes that vary is.")
     ] = ()
     conflict_of_interest: str | None
-    deviations: Annotated[tuple[DeviationRow, ...], Field(description="The deviation log.")]
+    deviations: Annotated[tuple[DeviationPaths, ...], Field(description="The deviation log.")]
     assumptions: Annotated[
         tuple[str, ...], Field(description="Choices that the study's source leaves open, as made here.")
     ]

@@ -63,17 +63,28 @@ class ChangedPath(Part):
     ]
 
 
-class DeviationEntry(Part):
-    """One deviation, with its reason. Values are computed; everything else is its author's."""
+class DeviationReason(Part):
+    """What departs from the stamp, and why, in its author's words: the same in every document."""
 
     id: str
     element: str
-    changes: tuple[ChangedPath, ...]
     reason: str
-    phase: str | None
-    date: str | None
     impact: str | None
     resolved: Annotated[bool, Field(description="It was undone: nothing departs any more.")]
+
+
+class DeviationPaths(DeviationReason):
+    """A deviation with the paths of the spec that it explains."""
+
+    paths: Annotated[tuple[str, ...], Field(description="Paths of the spec that it explains.")]
+
+
+class DeviationEntry(DeviationReason):
+    """A deviation with what was stamped and what is run, which are computed."""
+
+    changes: tuple[ChangedPath, ...]
+    phase: str | None
+    date: str | None
 
     @classmethod
     def of_manifest(cls, entry: Mapping[str, Any]) -> Self:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from gridc.schema.base import Declared, Id
 from gridc.schema.certificate import PairedRow
-from gridc.schema.deviation import EarlierAnswersRow
+from gridc.schema.deviation import DeviationPaths, EarlierAnswersRow
 from gridc.schema.hypotheses import HypothesisRow, NumberNeededRow
 from gridc.schema.recorded import RecordedRuns
 from gridc.schema.rows import Count, Digest, Part, Rounded, Sentence, Share
@@ -208,16 +208,10 @@ class ClaimRow(Part):
     reach: Annotated[Sentence, Field(description="Of what it is claimed, and assuming what.")]
 
 
-class DeviationLine(Part):
-    """An entry of the deviation log."""
+class DeviationWithPhase(DeviationPaths):
+    """A deviation, and when it was decided."""
 
-    id: str
-    element: str
-    reason: str
     phase: str | None
-    impact: str | None
-    resolved: bool
-    paths: tuple[str, ...]
 
 
 class Scorecard(Part):
@@ -259,7 +253,7 @@ class Scorecard(Part):
     threats: tuple[ThreatRow, ...]
     checklist: tuple[CheckRow, ...]
     claims: tuple[ClaimRow, ...]
-    deviations: tuple[DeviationLine, ...]
+    deviations: tuple[DeviationWithPhase, ...]
     earlier: Annotated[
         tuple[EarlierAnswersRow, ...], Field(description="Data that came before the study's own.")
     ] = ()

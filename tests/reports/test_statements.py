@@ -33,8 +33,6 @@ from gridc.reports.findings.conduct import REFERENCES, SHARED_DRAWS, ModelRefere
 from gridc.reports.findings.corrected import (
     SCORE,
     BenchmarkAudit,
-    CorrectedGap,
-    CorrectedValue,
 )
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings
@@ -54,7 +52,7 @@ from gridc.reports.page import page_html
 from gridc.reports.statements import choose, claim_scope, statement_texts
 from gridc.reports.statements.statement import SHELF
 from gridc.runtime.store.events import DrawSpread
-from gridc.schema.audit import TakenBackRow
+from gridc.schema.audit import CorrectedGapRow, CorrectedValueRow, TakenBackRow
 from gridc.schema.certificate import EndingsRow, FalsificationRow
 from gridc.schema.recorded import RecordedRuns
 from gridc.statistics.labelled import CorrectedShare, StratumCounts
@@ -138,14 +136,21 @@ def corrected(value: float, taken_back: bool = False) -> Findings:
     ends = (value - 0.1, value + 0.1)
     score, gap = CorrectedShare(0.6, (0.5, 0.7), (0.4, 0.8)), CorrectedShare(value, ends, ends)
     models = [each.model for each in first.models]
+    shared = {"what": SCORE, "configuration": where, "responses": 20, "labelled": 10, "strata": counts}
     audit = BenchmarkAudit(
         benchmark="facts",
         sheets=("audit-1",),
         annotators=1,
         configurations=(where,),
         exempt=(),
-        values=tuple(CorrectedValue(SCORE, each, where, 0.5, score, 20, 10, counts) for each in models),
-        gaps=(CorrectedGap(SCORE, "ant", "bee", where, 0.4, gap, 0.5, 0.5, 20, 10, counts),),
+        values=tuple(
+            CorrectedValueRow.of(model=each, machine=0.5, corrected=score, **shared) for each in models
+        ),
+        gaps=(
+            CorrectedGapRow.of(
+                a="ant", b="bee", machine=0.4, corrected=gap, p_plus=0.5, p_minus=0.5, **shared
+            ),
+        ),
         given=False,
         unreturned=0,
         rows="0" * 64,

@@ -41,11 +41,10 @@ from gridc.runtime.blinding import (
 )
 from gridc.runtime.store.reader import Labels
 from gridc.runtime.store.store import Store
+from gridc.schema.audit import CorrectedGapRow, CorrectedValueRow
 from gridc.schema.canonical import digest
 from gridc.statistics.labelled import (
-    CorrectedShare,
     LabelledRows,
-    StratumCounts,
     corrected_gap,
     corrected_share,
     gap_p,
@@ -57,39 +56,6 @@ SCORE = "score"
 
 ItemReplicate = tuple[str, int]
 """Item and replicate: a response of a cell."""
-
-
-@dataclass(frozen=True, slots=True)
-class CorrectedValue:
-    """The score or a rate (`what`) of one model in one configuration: as the machine counts it and as
-    people's labels correct it, over so many `responses` of which people `labelled` some."""
-
-    what: str
-    model: str
-    configuration: str
-    machine: float
-    corrected: CorrectedShare
-    responses: int
-    labelled: int
-    strata: tuple[StratumCounts, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CorrectedGap:
-    """That of model `a` less that of `b` in one configuration. Points of a stratum are (1 + a - b) / 2 of
-    each labelled item. `p_plus` is the p-value of "a has more, of new units", `p_minus` of b."""
-
-    what: str
-    a: str
-    b: str
-    configuration: str
-    machine: float
-    corrected: CorrectedShare
-    p_plus: float
-    p_minus: float
-    responses: int
-    labelled: int
-    strata: tuple[StratumCounts, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +71,8 @@ class BenchmarkAudit:
     annotators: int
     configurations: tuple[str, ...]
     exempt: tuple[str, ...]
-    values: tuple[CorrectedValue, ...]
-    gaps: tuple[CorrectedGap, ...]
+    values: tuple[CorrectedValueRow, ...]
+    gaps: tuple[CorrectedGapRow, ...]
     given: bool
     unreturned: int
     rows: str
@@ -116,19 +82,19 @@ class BenchmarkAudit:
         """Whether gridc drew all that people labelled, and showed no condition."""
         return not any(map(is_given, self.sheets))
 
-    def scores(self) -> Iterator[CorrectedValue]:
+    def scores(self) -> Iterator[CorrectedValueRow]:
         return (each for each in self.values if each.what == SCORE)
 
-    def score_of(self, model: str, configuration: str) -> CorrectedValue | None:
+    def score_of(self, model: str, configuration: str) -> CorrectedValueRow | None:
         """The corrected score of one cell."""
         key = model, configuration
         return next((each for each in self.scores() if (each.model, each.configuration) == key), None)
 
-    def score_gap(self, a: str, b: str, configuration: str) -> CorrectedGap | None:
+    def score_gap(self, a: str, b: str, configuration: str) -> CorrectedGapRow | None:
         """The corrected gap of two models' scores, named in this order."""
         return self.gap(SCORE, a, b, configuration)
 
-    def gap(self, what: str, a: str, b: str, configuration: str) -> CorrectedGap | None:
+    def gap(self, what: str, a: str, b: str, configuration: str) -> CorrectedGapRow | None:
         """The same of a rate."""
         key = what, a, b, configuration
         return next(
@@ -407,22 +373,22 @@ def _audit(
     )
 
 
-def _values(cells: Iterable[_CellRows]) -> Iterator[CorrectedValue]:
+def _values(cells: Iterable[_CellRows]) -> Iterator[CorrectedValueRow]:
     for each in cells:
         for what, rows in each.labelled.items():
-            yield CorrectedValue(
-                what,
-                each.cell.model,
-                each.cell.configuration,
-                digits(float(rows.earned.mean())),
-                corrected_share(rows),
-                len(rows.said),
-                len(each.said.intersection(each.rows[what])),
-                rows.counts,
+            yield CorrectedValueRow.of(
+                what=what,
+                model=each.cell.model,
+                configuration=each.cell.configuration,
+                machine=digits(float(rows.earned.mean())),
+                corrected=corrected_share(rows),
+                responses=len(rows.said),
+                labelled=len(each.said.intersection(each.rows[what])),
+                strata=rows.counts,
             )
 
 
-def _gaps(cells: Sequence[_CellRows]) -> Iterator[CorrectedGap]:
+def _gaps(cells: Sequence[_CellRows]) -> Iterator[CorrectedGapRow]:
     """Of every two models that the same sheets have in one configuration, on the rows that both have; none
     where people labelled no row of both."""
     for one, other in combinations(cells, 2):
@@ -435,18 +401,18 @@ def _gaps(cells: Sequence[_CellRows]) -> Iterator[CorrectedGap]:
             if not labelled:
                 continue
             plus, minus = gap_p(rows)
-            yield CorrectedGap(
-                what,
-                one.cell.model,
-                other.cell.model,
-                one.cell.configuration,
-                digits(float(2 * rows.earned.mean() - 1)),
-                corrected_gap(rows),
-                plus,
-                minus,
-                len(rows.said),
-                labelled,
-                rows.counts,
+            yield CorrectedGapRow.of(
+                what=what,
+                a=one.cell.model,
+                b=other.cell.model,
+                configuration=one.cell.configuration,
+                machine=digits(float(2 * rows.earned.mean() - 1)),
+                corrected=corrected_gap(rows),
+                p_plus=plus,
+                p_minus=minus,
+                responses=len(rows.said),
+                labelled=labelled,
+                strata=rows.counts,
             )
 
 

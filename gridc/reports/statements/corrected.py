@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from gridc.compiler.instrument.methods import METHODS
 from gridc.numbers import counted, in_points, interval_words, percent
-from gridc.reports.findings.corrected import INFERRED, SCORE, CorrectedValue
+from gridc.reports.findings.corrected import INFERRED, SCORE
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.statements.statement import Statement, of_benchmark
 from gridc.reports.words import FAULTS, joined_names
-from gridc.schema.audit import TakenBackRow
+from gridc.schema.audit import CorrectedValueRow, TakenBackRow
 
 MANY_INFERRED = 0.2
 """The share of readable answers from which it is said that readings are inferred."""
@@ -112,7 +112,7 @@ def corrected_words(benchmark: BenchmarkFinding, configuration: str) -> str:
     return f"{head} By their labels {told}{more}.{chosen}"
 
 
-def value_words(value: CorrectedValue) -> str:
+def value_words(value: CorrectedValueRow) -> str:
     """A score or a rate of one model by people's labels, beside the one that was read."""
     found = value.corrected
     head = (
@@ -126,7 +126,7 @@ def value_words(value: CorrectedValue) -> str:
     )
 
 
-def at_anchor(benchmark: BenchmarkFinding) -> list[CorrectedValue]:
+def at_anchor(benchmark: BenchmarkFinding) -> list[CorrectedValueRow]:
     """What is corrected under the anchor: what was complied with and refused, the largest corrections first;
     elsewhere the scores."""
     anchor = {model.model: model.anchor.cell.configuration for model in benchmark.models}

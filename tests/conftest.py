@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+import sys
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Generator
@@ -63,6 +65,9 @@ def _within(item: pytest.Item) -> Generator[None]:
         return
 
     def ended(*_: object) -> None:
+        # What it leaves open is no failure of the run.
+        sys.unraisablehook = lambda _: None
+        threading.excepthook = lambda _: None
         # No Exception: a test or the code that it tries cannot take it for a failure of its own.
         pytest.skip(f"ended when the time was up: {slow.function(item.nodeid)}")
 

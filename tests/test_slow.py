@@ -24,6 +24,8 @@ def test_short(number):
 
 
 def test_hangs():
+    left = [open(__file__)]
+    left.append(left)
     try:
         subprocess.run(["sleep", "60"], check=True)
     except Exception:
@@ -80,7 +82,7 @@ def test_what_is_not_done_in_time_is_named_and_no_failure(tmp_path: Path) -> Non
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    said = run("-n", "2", "--dist", "worksteal", "--within", "5", "--update-seconds")
+    said = run("--within", "5", "--update-seconds")
     assert "4 passed, 2 skipped" in said
     assert "ended when the time was up: tests/test_slow.py::test_hangs" in said
     assert "not begun, for want of time: tests/test_slow.py::test_known_to_be_long" in said

@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 ALONE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-leaderboards bench-gate bench-units release clean
+.PHONY: bench-view bench-api docs gallery judged serve run scaffolds test quick slow slow-part mutants drawn-mutants bench-engine bench-start bench-plan bench-stats bench-report bench-logs bench-leaderboards bench-gate bench-units release clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -39,9 +39,15 @@ quick: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/python -m tools.touched | $(ALONE) xargs -r $(BIN)/pytest -n auto --dist worksteal --durations=15
 
-# Tests that take minutes: the 20 kills among them.
+# Tests that take minutes, all of them: hours. Those that need chromium or strace are skipped where there is none.
 slow: .venv/installed .venv-lm-eval/installed .venv-graders/installed
-	$(BIN)/pytest -m slow
+	$(ALONE) $(BIN)/pytest -m slow -n auto --dist worksteal --durations=15
+
+# One part of eight of them, without the environments of other packages: `make slow-part PART=3/8 WITHIN=900`.
+# What is not done in as many seconds is skipped by name. A test that cannot be ended is killed, and that fails.
+slow-part: .venv/installed
+	$(ALONE) timeout --kill-after=10 $$(($(WITHIN) + 90)) $(BIN)/pytest -m slow -n auto --dist worksteal \
+		--slow-part $(PART) --within $(WITHIN) --durations=15
 
 # The constraints pin every package, those of the build too. torch comes first, from the CPU build.
 .venv/installed: constraints.txt pyproject.toml

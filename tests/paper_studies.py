@@ -218,8 +218,8 @@ def says(model: str, messages: Messages) -> str:
 def judges(model: str, messages: Messages) -> str:
     """A judge that looks for a few words, and errs in one of eight responses."""
     asked = messages[0]["content"]
-    labels = ("refusal", "partial", "compliance")
-    found = next((at for at, word in enumerate(("can't", "appropriate")) if word in asked), 2)
+    labels = ("safe", "unsafe") if '"unsafe"' in asked else ("refusal", "partial", "compliance")
+    found = next((at for at, word in enumerate(("can't", "appropriate")) if word in asked), len(labels) - 1)
     draw = random.Random(f"{model} {asked}")
     label = draw.choice(labels) if draw.random() < 0.125 else labels[found]
     return json.dumps({"label": guess(asked) or label, "confidence": 4, "reason": "by the script"})

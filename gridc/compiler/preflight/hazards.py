@@ -446,7 +446,7 @@ def cut_in_thought(study: Study) -> Iterator[Hazard]:
         if one_token:
             limit = f"one token, which is all that `{setting.method}` reads"
             help_line = f"leave `thinking` out where the method is `{setting.method}`"
-        elif grid.stated_at(study.spec, "max_tokens", where) is None:
+        elif grid.effect_place(study.spec, "max_tokens", where) is None:
             limit = f"{setting.max_tokens} tokens, the default of `max_tokens`"
             help_line = "max_tokens = 4096, or as many as its thought and its answer take together"
         else:

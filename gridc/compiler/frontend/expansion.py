@@ -92,8 +92,8 @@ class ExpandedSpec(Source):
 
     def _row(self, path: KeyPath) -> str:
         """The row of a file that a value comes from."""
-        known = (self._written.get(path[:length]) for length in range(len(path), 0, -1))
-        nearest = next((node for node in known if node is not None), None)
+        nodes = (self._written.get(path[:length]) for length in range(len(path), 0, -1))
+        nearest = next((node for node in nodes if node is not None), None)
         return "" if nearest is None else nearest.row
 
     def _meant(self, path: KeyPath) -> str | None:
@@ -101,12 +101,12 @@ class ExpandedSpec(Source):
         node, siblings = self._written.get(path), self._written.get(path[:-1])
         if node is None or siblings is None or entry_id(node) is None or not isinstance(siblings.value, list):
             return None
-        others = [
+        base_ids = [
             name
             for sibling in siblings.value
             if sibling.source is not node.source and (name := entry_id(sibling))
         ]
-        near = did_you_mean(f"{entry_id(node)}", others) if others else ""
+        near = did_you_mean(f"{entry_id(node)}", base_ids) if base_ids else ""
         return f"it is a new entry: {near}" if near.startswith("did you mean") else None
 
     @property
@@ -184,7 +184,7 @@ def one_each(tree: PlacedValue) -> PlacedValue:
     for table in SEVERAL:
         listed = merged.get(table)
         if listed is not None and isinstance(listed.value, list):
-            rows = [row for stated in listed.value for row in _for_each_id(stated, table)]
+            rows = [row for merged_row in listed.value for row in _for_each_id(merged_row, table)]
             merged[table] = _with_value(listed, rows)
     return _with_value(tree, merged)
 
@@ -197,20 +197,20 @@ def _for_each_id(row: PlacedValue, table: str) -> Iterator[PlacedValue]:
     if not isinstance(ids.value, list) or not ids.value:
         yield row if table != KIND_BY_ID[0] else _with_value(row, {**_its_kind(ids), **row.value})
         return
-    own = {key: node for key, node in row.value.items() if key != "id"}
-    length = len(json.dumps(_with_value(row, own).plain(), default=str))
+    shared = {key: node for key, node in row.value.items() if key != "id"}
+    length = len(json.dumps(_with_value(row, shared).plain(), default=str))
     if len(ids.value) * length > MAX_BYTES:
         message = f"written out, this table would be {len(ids.value):,} tables of {length:,} characters"
         raise SpecError([row.source.diagnose("GC104", ids.path, message, "name fewer ids in one table")])
     for name in ids.value:
         kind = _its_kind(name) if table == KIND_BY_ID[0] else {}
-        yield _with_value(row, {**kind, **_named(_with_value(row, own), name.value).value, "id": name})
+        yield _with_value(row, {**kind, **_named(_with_value(row, shared), name.value).value, "id": name})
 
 
 def _its_kind(name: PlacedValue) -> dict[str, PlacedValue]:
     """A statistic that says no kind is of the kind of its id, which may say `k` too."""
-    said = kind_of_id(name.value) if isinstance(name.value, str) else {}
-    return {key: _with_value(name, value) for key, value in said.items()}
+    kind = kind_of_id(name.value) if isinstance(name.value, str) else {}
+    return {key: _with_value(name, value) for key, value in kind.items()}
 
 
 def _named(node: PlacedValue, name: Any) -> PlacedValue:
@@ -276,24 +276,24 @@ def _written(
         if not isinstance(file.value, dict):
             return axis
         try:
-            stated = LevelFile.model_validate(file.plain())
+            level_file = LevelFile.model_validate(file.plain())
         except ValidationError:
             return axis
-        made += _of_file(axis, file, stated, tree, folder, files, rules)
+        made += _of_file(axis, file, level_file, tree, folder, files, rules)
     kept = {key: node for key, node in axis.value.items() if key not in STATED}
     return PlacedValue(
         {**kept, "level": PlacedValue(made, listed.source, listed.path)}, axis.source, axis.path
     )
 
 
-def _shared(axis: PlacedValue, stated: set[str]) -> dict[str, PlacedValue]:
+def _shared(axis: PlacedValue, stated_keys: set[str]) -> dict[str, PlacedValue]:
     """What levels have of the axis: tier and provenance, where they state none."""
-    lacking = [key for key in OF_AXIS if key not in stated and key not in axis.value]
+    lacking = [key for key in OF_AXIS if key not in stated_keys and key not in axis.value]
     if lacking:
         message = f"levels of {_called(axis)} lack {' and '.join(f'`{key}`' for key in lacking)}"
         help = f"write {' and '.join(_EXAMPLES[key] for key in lacking)} in the axis"
         raise _Refused(axis.source.diagnose("GC103", axis.path, message, help, at_key=True))
-    return {key: axis.value[key] for key in OF_AXIS if key not in stated}
+    return {key: axis.value[key] for key in OF_AXIS if key not in stated_keys}
 
 
 _EXAMPLES = {"tier": 'tier = "core"', "provenance": 'provenance = "where the choice comes from"'}
@@ -307,47 +307,47 @@ def _called(axis: PlacedValue) -> str:
 
 
 def _of_values(axis: PlacedValue, values: PlacedValue) -> Iterator[PlacedValue]:
-    ((key, held),) = values.value.items()
-    here = held.source
+    ((key, varied),) = values.value.items()
+    source = varied.source
     if key not in Effects.model_fields:
-        meant = key_meant(held.path[:-1], key, held.plain(), here.values, Effects.model_fields)
+        meant = key_meant(varied.path[:-1], key, varied.plain(), source.values, Effects.model_fields)
         help = meant or did_you_mean(key, Effects.model_fields)
         message = f"unknown key `{key}` in the values of {_called(axis)}"
-        raise _Refused(here.diagnose("GC101", held.path, message, help, at_key=True))
-    part = _varied_part(key, held)
+        raise _Refused(source.diagnose("GC101", varied.path, message, help, at_key=True))
+    part = _varied_part(key, varied)
     if part is not None:
-        named = [(_name(part, node), _of_part(part, node)) for node in held.value[part].value]
-    elif isinstance(held.value, dict):
-        named = list(held.value.items())
-    elif isinstance(held.value, list):
-        named = [(_name(key, node), node) for node in held.value]
+        named = [(_name(part, node), _of_part(part, node)) for node in varied.value[part].value]
+    elif isinstance(varied.value, dict):
+        named = list(varied.value.items())
+    elif isinstance(varied.value, list):
+        named = [(_name(key, node), node) for node in varied.value]
     else:
         message = f"`{key}` of `values` must be a list, or a table of names"
-        shown = json.dumps(held.value, ensure_ascii=False)
-        raise _Refused(here.diagnose("GC102", held.path, message, f"values = {{ {key} = [{shown}] }}"))
+        shown = json.dumps(varied.value, ensure_ascii=False)
+        raise _Refused(source.diagnose("GC102", varied.path, message, f"values = {{ {key} = [{shown}] }}"))
     if not named:
         help = "name two or more, or leave the axis out: [harness] says what every call has"
-        raise _Refused(here.diagnose("GC104", held.path, f"`{key}` of `values` has none", help))
+        raise _Refused(source.diagnose("GC104", varied.path, f"`{key}` of `values` has none", help))
     shared = _shared(axis, set())
     for number, (name, node) in enumerate(named):
         if name in dict(named[:number]):
             help = f"leave one out, or name each: values = {{ {key} = {{ NAME = ..., OTHER = ... }} }}"
-            raise _Refused(here.diagnose("GC201", node.path, f"two values are called `{name}`", help))
+            raise _Refused(source.diagnose("GC201", node.path, f"two values are called `{name}`", help))
         level = {"id": PlacedValue(name, node.source, node.path), **shared, key: node}
         yield PlacedValue(level, node.source, node.path)
 
 
-def _varied_part(key: str, held: PlacedValue) -> str | None:
+def _varied_part(key: str, varied: PlacedValue) -> str | None:
     """The part of a key whose values are listed; None where the key's own values are named."""
-    if key not in PARTED or not isinstance(held.value, dict):
+    if key not in PARTED or not isinstance(varied.value, dict):
         return None
-    listed = [part for part, node in held.value.items() if isinstance(node.value, list)]
-    if listed and len(held.value) > 1:
+    listed = [part for part, node in varied.value.items() if isinstance(node.value, list)]
+    if listed and len(varied.value) > 1:
         help = (
             f"an axis for each; or name the levels: {key} = {{ NAME = {{ {listed[0]} = ... }}, OTHER = ... }}"
         )
         message = f"several parts of `{key}` vary in one axis"
-        raise _Refused(held.source.diagnose("GC104", held.path, message, help))
+        raise _Refused(varied.source.diagnose("GC104", varied.path, message, help))
     return listed[0] if listed else None
 
 
@@ -376,14 +376,14 @@ def _name(key: str, node: PlacedValue) -> str:
 def _of_file(
     axis: PlacedValue,
     file: PlacedValue,
-    stated: LevelFile,
+    level_file: LevelFile,
     tree: PlacedValue,
     folder: Path,
     files: dict[Path, Source],
     rules: list[PlacedValue],
 ) -> list[PlacedValue]:
-    name = stated.source.removeprefix("path:")
-    path, text = _read(stated.source, file, folder)
+    name = level_file.source.removeprefix("path:")
+    path, text = _read(level_file.source, file, folder)
     files[path] = Source(path, text, {})
     rows = list(_rows(name, text, file))
     columns = {column for _, row in rows for column in row}
@@ -403,10 +403,14 @@ def _of_file(
             _require_benchmark(benchmark, tree, file)
             tied.setdefault(str(benchmark.value), []).append(str(level["id"].value) if "id" in level else "")
         levels.append(PlacedValue(level, file.source, file.path, at))
-    others = [benchmark for benchmark in _benchmarks(tree) if benchmark not in tied]
-    if others and sum(map(len, tied.values())) == len(levels) and not {"level", "values"} & axis.value.keys():
+    without_level = [benchmark for benchmark in _benchmarks(tree) if benchmark not in tied]
+    if (
+        without_level
+        and sum(map(len, tied.values())) == len(levels)
+        and not {"level", "values"} & axis.value.keys()
+    ):
         node, help = file.value["benchmark"], "an empty field: a level of every benchmark"
-        message = f"no level of {_called(axis)} is one of `{others[0]}`"
+        message = f"no level of {_called(axis)} is one of `{without_level[0]}`"
         raise _Refused(node.source.diagnose("GC301", node.path, message, help))
     rules += _kept_apart(axis, file, tied, tree, name)
     return levels
@@ -439,7 +443,7 @@ def _rows(name: str, text: str, file: PlacedValue) -> Iterator[tuple[int, Mappin
         help = _CSV if name.endswith(".csv") else _JSONL
         return _Refused(where.source.diagnose("GC356", where.path, f"{name}, row {row}: {problem}", help))
 
-    number = found = 0
+    number = levels = 0
     if name.endswith(".csv"):
         header: list[str] = []
         try:
@@ -451,7 +455,7 @@ def _rows(name: str, text: str, file: PlacedValue) -> Iterator[tuple[int, Mappin
                 elif record and len(record) != len(header):
                     raise refuse(number, f"{len(record)} fields, the header has {len(header)}")
                 elif record:
-                    found += 1
+                    levels += 1
                     yield number, dict(zip(header, record, strict=True))
         except csv.Error as error:
             raise refuse(number + 1, str(error)) from None
@@ -465,9 +469,9 @@ def _rows(name: str, text: str, file: PlacedValue) -> Iterator[tuple[int, Mappin
                 raise refuse(number, f"not JSON: {error}") from None
             if not isinstance(row, dict):
                 raise refuse(number, "it is not an object with keys")
-            found += 1
+            levels += 1
             yield number, row
-    if not found:
+    if not levels:
         raise refuse(1, "no row holds a level")
 
 
@@ -476,7 +480,7 @@ def _columns(
 ) -> tuple[dict[str, PlacedValue], dict[str, PlacedValue]]:
     """For each key the column that holds it, and what is the same in every row."""
     wrong = []
-    held: dict[str, PlacedValue] = {}
+    of_columns: dict[str, PlacedValue] = {}
     fixed: dict[str, PlacedValue] = {}
     for key, node in file.value.items():
         if key == "source":
@@ -484,7 +488,7 @@ def _columns(
         if key == "tier" and node.value in tiers:
             fixed[key] = node
             continue
-        held[key] = node
+        of_columns[key] = node
         for column in node.value.values() if isinstance(node.value, dict) else [node]:
             if column.value not in columns:
                 message = f"`{name}` has no column `{column.value}`"
@@ -494,15 +498,15 @@ def _columns(
                 wrong.append(column.source.diagnose("GC202", column.path, message, help))
     if wrong:
         raise _Refused(*wrong)
-    return held, fixed
+    return of_columns, fixed
 
 
 def _cell(node: PlacedValue, row: Mapping[str, Any], at: str) -> PlacedValue | None:
     """What a row has in a column, or in those of a table; None where the field is empty."""
     if isinstance(node.value, dict):
         parts = {part: _cell(column, row, at) for part, column in node.value.items()}
-        stated = {part: value for part, value in parts.items() if value is not None}
-        return PlacedValue(stated, node.source, node.path, at) if stated else None
+        filled = {part: value for part, value in parts.items() if value is not None}
+        return PlacedValue(filled, node.source, node.path, at) if filled else None
     value = row.get(node.value)
     return None if value in (None, "") else _placed_in_row(value, node, at)
 
@@ -516,8 +520,8 @@ def _placed_in_row(value: Any, node: PlacedValue, at: str) -> PlacedValue:
 
 def _tiers(tree: PlacedValue) -> tuple[str, ...]:
     study = tree.value.get("study")
-    stated = study.plain().get("tiers") if study is not None and isinstance(study.value, dict) else None
-    return tuple(map(str, stated)) if isinstance(stated, list) else TIERS
+    declared = study.plain().get("tiers") if study is not None and isinstance(study.value, dict) else None
+    return tuple(map(str, declared)) if isinstance(declared, list) else TIERS
 
 
 # levels of one benchmark
@@ -529,12 +533,12 @@ def _benchmarks(tree: PlacedValue) -> list[str]:
     return [name for entry in entries if (name := text_at(entry, "id")) is not None]
 
 
-def _require_benchmark(stated: PlacedValue, tree: PlacedValue, file: PlacedValue) -> None:
-    known = _benchmarks(tree)
-    if stated.value not in known:
-        message = f"no benchmark is called `{stated.value}` ({stated.row})"
-        help = did_you_mean(str(stated.value), known)
-        raise _Refused(stated.source.diagnose("GC202", stated.path, message, help))
+def _require_benchmark(benchmark: PlacedValue, tree: PlacedValue, file: PlacedValue) -> None:
+    declared = _benchmarks(tree)
+    if benchmark.value not in declared:
+        message = f"no benchmark is called `{benchmark.value}` ({benchmark.row})"
+        help = did_you_mean(str(benchmark.value), declared)
+        raise _Refused(benchmark.source.diagnose("GC202", benchmark.path, message, help))
 
 
 def _kept_apart(

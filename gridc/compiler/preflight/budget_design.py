@@ -324,7 +324,8 @@ class _Search:
         spec = self.study.spec
         benchmarks = [
             benchmark.id for benchmark in spec.benchmark
-            if any(name == benchmark.id for tested in self.hypotheses for name, _ in self.full.compared[tested])
+            if any(name == benchmark.id for tested in self.hypotheses
+                   for name, _ in self.full.compared[tested])
         ]  # fmt: skip
         every = self.hypotheses.values()
         models = self._about_any("model")

@@ -1,14 +1,15 @@
-"""A spec written out in full before it is validated: its base, the levels that it states in short, and files.
+"""Expands a spec: writes out its base, its short forms and the files that hold its levels.
 
-One table can stand for several: `id = ["ant", "bee"]` is one table for each, which share its other keys, and
-`{id}` in a text is the id. Levels of an axis can be stated in short, as `values` of one key or as the rows of
-a file (`levels`), and have the `tier` and `provenance` of the axis where they state none. All are written out
-before the spec is validated, so that everything else sees tables as if they had been typed: selectors and
-reports name them, a stamp covers them, and a change of one is a deviation. An error in a row is shown where
-the spec names its column, with the row of the file.
+This happens before validation, so that everything later sees tables as if they had been typed: selectors and
+reports name them, a stamp covers them, and a change of one is a deviation.
 
-A spec that extends another one (`extends = "base.toml"`) says only in what it differs. The base's tables
-stand, and the extension's are written over them:
+One table can stand for several: `id = ["ant", "bee"]` is one table for each id. They share its other keys,
+and `{id}` in a text becomes the id. Levels of an axis can be stated in short, as `values` of one key or as
+the rows of a file (`levels`). Levels without a `tier` or `provenance` take that of the axis. An error in a
+row is shown where the spec names its column, with the row of the file.
+
+A spec that extends another one (`extends = "base.toml"`) states only what differs. Its tables are written
+over those of the base:
 
     a table ([study], [analysis], ...)         key by key
     entries with an `id` ([[model]], ...)      into the base's entry of that id, or else added after them
@@ -47,8 +48,8 @@ from gridc.schema.statistics import kind_of_id
 
 @dataclass(frozen=True)
 class PlacedValue:
-    """A value with the place where it is written: a table's keys, a list's entries, or a plain value. `row`
-    says which row of a file holds it, where the spec only names the column."""
+    """A value (a table, a list or a plain value) with the place where it is written. `row` says which row of
+    a file holds it where the spec only names the column."""
 
     value: Any
     source: Source
@@ -64,8 +65,8 @@ class PlacedValue:
 
 @dataclass(frozen=True)
 class ExpandedSpec(Source):
-    """A spec with its bases and the levels of its axes written out. `path` and `text` are those of the file
-    that extends, `files` are all, that one first."""
+    """A spec with its bases and the levels of its axes written out. `path` and `text` are those of the
+    extending file; `files` has all files, that one first."""
 
     files: tuple[Source, ...] = field(repr=False)
     tree: PlacedValue = field(repr=False)
@@ -124,7 +125,7 @@ def placed(value: Any, source: Source, path: KeyPath) -> PlacedValue:
 
 
 def _nodes(node: PlacedValue, path: KeyPath) -> Iterator[tuple[KeyPath, PlacedValue]]:
-    """Every part of a tree, by its path in the whole."""
+    """Every part of a tree, with its path in the whole tree."""
     yield path, node
     if isinstance(node.value, dict):
         for key, inner in node.value.items():
@@ -147,13 +148,14 @@ def text_at(entry: PlacedValue, key: str) -> str | None:
 
 STATED = {"values", "levels", *OF_AXIS}
 PARTED = ("prompt", "system", "vars")
-"""Keys whose value is a table of parts, none of them a list: as in `vars = { length = [4, 8] }`."""
+"""Keys whose value is a table of parts. No part is a list, so a list in one states levels: as in
+`vars = { length = [4, 8] }`."""
 LONGEST = 40
 """Characters of a value that names itself."""
 
 
 class _Refused(Exception):
-    """Levels that cannot be written out: what is wrong."""
+    """Raised for levels that cannot be written out; it carries what is wrong."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         self.diagnostics = diagnostics
@@ -261,7 +263,7 @@ def _written(
         return axis
     shared = {key: axis.value[key] for key in OF_AXIS if key in axis.value}
     for key, node in shared.items():
-        if node.value == "":  # no level may take it, and then nobody else looks at it
+        if node.value == "":  # where every level states its own, validation would never see this one
             message = f"`{key}` of {_called(axis)} is empty"
             raise _Refused(node.source.diagnose("GC104", node.path, message, f"write {_EXAMPLES[key]}"))
     made: list[PlacedValue] = [
@@ -356,8 +358,8 @@ def _of_part(part: str, node: PlacedValue) -> PlacedValue:
 
 
 def _name(key: str, node: PlacedValue) -> str:
-    """What a value is called that has no name: a number as canonical JSON writes it, so that 0 and 0.0 are
-    one; a text with a dash in place of what an id cannot have."""
+    """The name of a level that is stated only by its value: a number as canonical JSON writes it, so that 0
+    and 0.0 have one name; a text with dashes for characters that an id cannot have."""
     value = node.plain()
     text = re.sub(r"[^A-Za-z0-9_.\-]+", "-", value) if isinstance(value, str) else ""
     if isinstance(value, bool | int | float):
@@ -512,7 +514,8 @@ def _cell(node: PlacedValue, row: Mapping[str, Any], at: str) -> PlacedValue | N
 
 
 def _placed_in_row(value: Any, node: PlacedValue, at: str) -> PlacedValue:
-    """A value of a row at the place of its column; a whole number as an id is written out."""
+    """A value of a row at the place of its column."""
+    # JSON rows often number their levels, and an id is text.
     if node.path[-1] == "id" and isinstance(value, int):
         value = str(value)
     return PlacedValue(value, node.source, node.path, at)
@@ -544,7 +547,7 @@ def _require_benchmark(benchmark: PlacedValue, tree: PlacedValue, file: PlacedVa
 def _kept_apart(
     axis: PlacedValue, file: PlacedValue, tied: Mapping[str, list[str]], tree: PlacedValue, name: str
 ) -> Iterator[PlacedValue]:
-    """For each benchmark that levels are of, the exclusion of them on the others."""
+    """An exclusion for each benchmark that has levels of its own: no other benchmark is asked with them."""
     for benchmark, ids in tied.items():
         if {benchmark} == set(_benchmarks(tree)):
             continue  # there is no other
@@ -555,7 +558,7 @@ def _kept_apart(
 
 
 def _placed(node: PlacedValue, path: KeyPath) -> PlacedValue:
-    """What is written nowhere, at the place of what makes it."""
+    """A generated table, placed where the key that generates it stands: it is written nowhere itself."""
     value = node.value
     if isinstance(value, dict):
         value = {key: _placed(inner, path) for key, inner in value.items()}
@@ -590,7 +593,8 @@ def expanded_text(source: Source) -> str:
 
 
 def spec_files(path: Path) -> dict[Path, str]:
-    """The files that a spec is written in, itself first, with their digests: those that can be read."""
+    """The files that a spec is written in, itself first, with their digests. Files that cannot be read are
+    left out: who asks has a lock or a report to make, and the spec's errors are shown elsewhere."""
     digests: dict[Path, str] = {}
     with suppress(SpecError, OSError):
         source = read_source(path)
@@ -601,7 +605,8 @@ def spec_files(path: Path) -> dict[Path, str]:
 
 
 def _expand(source: Source, above: list[Source]) -> PlacedValue:
-    """The tree of a spec. `above` has the files that extend it, and gets it and its bases."""
+    """The tree of a spec, on top of its bases. `above` has the files that extend it; the spec and its bases
+    are added to it."""
     above.append(source)
     written = {key: value for key, value in source.values.items() if key not in (EXTENDS, REMOVE)}
     tree = one_each(placed(written, source, ()))
@@ -619,6 +624,7 @@ def _expand(source: Source, above: list[Source]) -> PlacedValue:
             findings.append(source.diagnose("GC202", (REMOVE, number), message, help))
     if findings:
         raise SpecError(findings)
+    # A list that `remove` emptied is left out: validation would refuse `[[axis]]` without an entry.
     emptied = {key for key, node in base.value.items() if node.value == [] != whole.value[key].value}
     base = _with_value(base, {key: node for key, node in base.value.items() if key not in emptied})
     return _document(base, tree)
@@ -708,7 +714,7 @@ def _entries(base: PlacedValue, top: PlacedValue) -> PlacedValue:
     merged: list[PlacedValue] = list(base.value)
     places = {entry_id(entry): place for place, entry in enumerate(merged) if entry_id(entry)}
     for entry in top.value:
-        place = places.pop(entry_id(entry), None)  # a second entry of an id is added, and refused as a twin
+        place = places.pop(entry_id(entry), None)  # a second entry with this id is added, and refused later
         if place is None:
             merged.append(entry)
         else:
@@ -724,8 +730,8 @@ def _is_table_array(node: PlacedValue) -> bool:
 
 
 def _tree_without(node: PlacedValue, path: str) -> tuple[PlacedValue, tuple[str, str] | None]:
-    """The tree without what a path names, as in `binds`: keys, and ids of entries (a waiver's code). A name
-    may hold dots, so the longest that fits is meant. With a problem and a way out where nothing fits."""
+    """The tree without what a path names by keys and ids of entries (a waiver's code); and where nothing
+    fits, a problem and a way out. Ids may hold dots, so the longest name that fits is taken."""
     parts = _parts(node)
     fits = [name for name in parts if path == name or path.startswith(f"{name}.")]
     if not fits:
@@ -760,6 +766,7 @@ def _with_value(node: PlacedValue, value: Any) -> PlacedValue:
 
 
 def base_digests(path: Path) -> dict[str, str]:
-    """By name, the files that a spec is written in, as a lock names them; nothing of a spec in one file."""
+    """SHA-256 of the files that a spec is written in, by name, as a lock holds them; empty where the spec is
+    one file, which the stamp covers already."""
     files = spec_files(path)
     return {file.name: value for file, value in files.items()} if len(files) > 1 else {}

@@ -1,7 +1,6 @@
-"""What to write in place of a text that is no TOML: at the place of the mistake, in the words of a TOML file.
+"""Diagnostics for a text that is not valid TOML: where the mistake is, and a line to write instead.
 
-A line that is offered in place of another has been read by `tomllib` first, so that whoever writes it comes
-past this mistake.
+Every line that is offered has been read by `tomllib` first, so writing it does remove the mistake.
 """
 
 import json
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def syntax_error(message: str, text: str, path: Path) -> Diagnostic:
-    """What is wrong with a text of which `tomllib` says `message`, where, and the way out."""
+    """The diagnostic (GC001) for a text that `tomllib` refused with `message`."""
     place = re.search(r" \(at line (\d+), column (\d+)\)$", message)
     if place:
         message, span = message[: place.start()], Span(int(place[1]), int(place[2]))
@@ -43,13 +42,14 @@ def syntax_error(message: str, text: str, path: Path) -> Diagnostic:
 
 
 def _end(text: str) -> Span:
-    """Where a document ends, but for line breaks."""
+    """The end of a document, before its last line breaks."""
     lines = lines_of(text.rstrip("\r\n"))
     return Span(len(lines), len(lines[-1]) + 1)
 
 
 def _open_quote(message: str, text: str) -> Span | None:
-    """Where the quote stands that nothing closes up to the document's end: it is the last of its kind."""
+    """The opening quote that is never closed. It is the last of its kind: any earlier one was closed by
+    it."""
     wanted = re.fullmatch(r"Expected (['\"])(['\"]+)\1", message)
     at = text.rfind(wanted[2]) if wanted else -1
     return Span(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if at >= 0 else None
@@ -69,16 +69,16 @@ _WORDS = (
     (r"^Illegal character '\\n'$", _NOT_CLOSED),
     (r"', '", "."),
 )
-"""tomllib's messages, where they speak of Python or of parsing, in the words of a TOML file."""
+"""Replacements in tomllib's messages, which speak of Python or of parsing."""
 
 
-# What is said twice
+# keys and tables that are written twice
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A header (`brackets` is 1 or 2) or a key with its value (0): its name, the header that it stands below
-    (its number; None: the top), and where it is."""
+    """A header (`brackets` is 1 or 2) or a key with its value (0). `below` is the index of the header that a
+    key stands below, None at the top."""
 
     brackets: int
     parts: tuple[str, ...]
@@ -110,7 +110,7 @@ def _statements(text: str) -> list[_Statement]:
         row, column = node.start_point
         length = max(node.end_point[1] - column, 1)
         span = Span(row + 1, column + 1, length)
-        with suppress(ValueError):  # the tree of a text that is no TOML has keys in pieces
+        with suppress(ValueError):  # in a text that is not TOML, tree-sitter may cut a key into pieces
             statements.append(_Statement(brackets, tuple(key_parts(node)), below, span, last))
 
     for node in syntax_tree(text).named_children:
@@ -127,7 +127,7 @@ def _statements(text: str) -> list[_Statement]:
 
 
 def _stated_twice(text: str, span: Span) -> _Twice | None:
-    """What stands twice, with the first of the two; None where the tree does not show it."""
+    """The repeated key or table, compared with its first occurrence; None where the tree does not show it."""
     statements = _statements(text)
     current = next(
         (statement for statement in reversed(statements) if statement.line <= span.line <= statement.last),
@@ -226,11 +226,11 @@ def _schema() -> Any:
     return published.model_schema("gridcard")
 
 
-# What to write
+# what to write instead
 
 
 def _help(message: str, text: str, span: Span) -> str | None:
-    """The way out of what people write who know Python, JSON, YAML, or a word processor."""
+    """The way out of a mistake that people make who know Python, JSON or YAML, or use a word processor."""
     line = lines_of(text)[span.line - 1]
     rest = line[span.column - 1 :]
     if message == "invalid value":
@@ -275,7 +275,7 @@ _WAYS = (
     ("invalid statement", 'a line is `key = value`, a header like `[harness]`, or begins with "#"'),
     ("expected '='", 'a line is `key = value`, a header like `[harness]`, or begins with "#"'),
 )
-"""The way out by the beginning of a message, where no line can be offered."""
+"""The way out by the beginning of the message. Used where no line can be offered."""
 
 _STRAIGHT = str.maketrans({**dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′", "'")})
 """Quotes of a word processor, and those of TOML."""
@@ -285,9 +285,10 @@ _COMMENT = r"(\s*(?:#.*)?)"
 
 
 def _rewritten(line: str) -> Iterator[str]:
-    """Lines that may be meant, the likeliest first. Whoever asks takes the first that is TOML."""
+    """Lines that may be meant, the likeliest first. The caller takes the first that is TOML."""
     straight = line.translate(_STRAIGHT)
-    if straight == line:  # of a line with a word processor's quotes these come first
+    # Where curly quotes are the mistake, the caller offers the line with straight ones.
+    if straight == line:
         for pattern, replacement in _REWRITTEN:
             if (match := re.fullmatch(pattern, line)) is not None:
                 yield match.expand(replacement)
@@ -297,6 +298,7 @@ def _rewritten(line: str) -> Iterator[str]:
         yield f"{number[1]}= {number[2]}{number[3]}"
     if (quoted := re.fullmatch(rf"{_KEY}=\s*(['\"])(.*)\2{_COMMENT}", line)) is not None:
         text = quoted[3]
+        # In double quotes TOML reads the backslashes of a Windows path as escapes.
         if quoted[2] == '"' and "\\" in text and re.match(r"(path|data|models|[A-Za-z]):", text):
             slashes = re.sub(r"\\+", "/", text)
             yield f'{quoted[1]}= "{slashes}"{quoted[4]}'
@@ -328,7 +330,7 @@ _REWRITTEN = (
     (rf"\s*\[+([\w.\-]+)\]*{_COMMENT}", r"[[\1]]\2"),
     (r"\s*//(.*)", r"#\1"),
 )  # fmt: skip
-"""What a whole line may be, and what it is in TOML."""
+"""Patterns of a whole line in another notation, and its form in TOML."""
 
 
 def _is_toml(line: str) -> bool:
@@ -339,12 +341,12 @@ def _is_toml(line: str) -> bool:
 
 
 def _on_one_line(lines: Sequence[str], at: int) -> str | None:
-    """The statement that holds a line, in one line; None where that gives none."""
+    """The statement that holds a line, joined into one line; None where that is not TOML either."""
     first = next((row for row in range(at, -1, -1) if re.match(rf"{_KEY}=", lines[row])), None)
     if first is None:
         return None
     parts: list[str] = []
-    for row in range(first, min(first + 60, len(lines))):
+    for row in range(first, min(first + 60, len(lines))):  # each row parses all so far: 60 keep that quick
         parts.append(lines[row].strip())
         joined = re.sub(r",\s*\}", " }", " ".join(parts))
         if _is_toml(joined):
@@ -353,7 +355,7 @@ def _on_one_line(lines: Sequence[str], at: int) -> str | None:
 
 
 def _one_by_one(line: str) -> list[str] | None:
-    """The statements of a line that has several; None where it has not."""
+    """The statements of a line that holds several; None where it holds one."""
     pieces = re.split(r"[,;]?\s+(?=[\w\-]+\s*=\s)", line.strip())
     several = [piece.rstrip(",;") for piece in pieces]
     return several if len(several) > 1 and all(map(_is_toml, several)) else None

@@ -1,4 +1,8 @@
-"""Source -> Spec: checks by JSON Schema and the typed models. Every finding of a stage is reported."""
+"""Validates the source of a spec and makes it a typed `Spec`, or explains everything that is wrong with it.
+
+The typed models decide. JSON Schema is asked only where they refuse, because its errors say which rule is
+broken at which place; here they become diagnostics in the words of the language.
+"""
 
 import json
 import re
@@ -37,10 +41,10 @@ def typed(source: Source) -> Spec:
 
 
 def typed_as(model: type[T], schema: str, source: Source) -> T:
-    """The document that the source says, by its typed model and its published schema's name.
+    """The document in the source as its typed model; `schema` is the name of the published JSON Schema.
 
-    The model accepts nothing that the JSON Schema refuses (a test holds them together), so the schema is
-    asked, for its findings, only where the model refuses.
+    Raises `SpecError` with all findings of the first stage to fail. The model accepts nothing that the JSON
+    Schema refuses (a test keeps them in step), so the schema is asked only where the model refuses.
     """
     try:
         return model.model_validate_json(json.dumps(source.values), strict=True)
@@ -66,8 +70,9 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
         for model_error in errors:
             path = _existing(model_error["loc"], source)
             if path in pointed and not model_error["type"].startswith("int_"):
-                continue  # what else a value could be that is a number
-            if model_error["type"].startswith("int_"):  # to JSON Schema 1.0 is a whole number
+                continue  # another type that the value could have had: the finding about the number is enough
+            # JSON Schema takes 1.0 for a whole number, so only the model refuses it.
+            if model_error["type"].startswith("int_"):
                 message = f"{_name(path, source)} must be a whole number, written without a point"
                 written = cast("float", _at(path, source.values))
                 collector.add(source.diagnose("GC102", path, message, f"write it as {written:.0f}"))
@@ -81,8 +86,8 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
 
 
 def _follows(finding: Diagnostic, unknown: Diagnostic) -> bool:
-    """Whether what is wrong comes of a key that has another name here: what the table lacks is what it says.
-    [[axis.level]] after a misspelt [[axes]] makes a table of `axis`, not a list."""
+    """Whether a finding only follows from an unknown key: the help for that key already names what the table
+    lacks. Or `[[axis.level]]` after a misspelt `[[axes]]` makes a table of `axis`, where a list is wanted."""
     table, _, lacking = finding.message.partition(" lacks ")
     named = f"{lacking or table.partition(' ')[0]}".strip("`")
     same_table = unknown.message.endswith(f" in {table}") or (unknown.help or "").endswith(_HEAD)
@@ -92,12 +97,12 @@ def _follows(finding: Diagnostic, unknown: Diagnostic) -> bool:
 
 
 _SEEN = ("too_short", "model_type", "model_attributes_type", "tuple_type")
-"""What the schema has seen: a list with a wrong row counts as short too, and of what may be a table or a list
-of them both are tried."""
+"""Types of pydantic's errors that follow from others, which the schema reports: a list with a wrong row
+counts as too short, and where a table or a list of tables is allowed, both are tried."""
 
 
 def _existing(path: Iterable[str | int], source: Source) -> KeyPath:
-    """The parts of a model's path that the document has; it also names the variants of tables."""
+    """The parts of a pydantic path that the document has: pydantic also names the variants of unions."""
     value: Any = source.values
     keys: list[str | int] = []
     for part in path:
@@ -116,7 +121,7 @@ def _at(path: KeyPath, values: Any) -> object:
 
 
 def did_you_mean(name: str, names: Iterable[str], others: Iterable[str] = ()) -> str:
-    """A help line: the nearest known name, or the few there are, with `others` that are no names."""
+    """A help line: the nearest known name, or else the first twelve, after `others` that may stand there."""
     from difflib import get_close_matches
 
     names = list(names)
@@ -266,7 +271,7 @@ def _other_values(variants: Iterable[Mapping[str, Any]], whole: Any) -> list[str
 
 
 def _other_name(given: str, known: Iterable[str]) -> str | None:
-    """The name of a loader or an engine that a word from elsewhere stands for."""
+    """The loader or engine that other packages call by this word, as a help line."""
     rows: dict[str, LoaderKind | EngineKind] = {**LOADER_KINDS, **ENGINES}
     meant = (name for name, row in rows.items() if given.lower() in row.also and name in known)
     return next((f"did you mean `{name}`?" for name in meant), None)
@@ -297,14 +302,14 @@ def _of_one_or_several(error: "ValidationError") -> list["ValidationError"] | No
 
 
 def _of_calls(schema: Any) -> bool:
-    """Whether a schema is that of a spec, whose calls have words elsewhere."""
+    """Whether a schema is that of a spec: only a spec has keys of calls, which other packages name too."""
     return "harness" in schema["properties"]
 
 
 def _headed(
     path: KeyPath, value: object, schema: Mapping[str, Any], types: Iterable[str], whole: Any
 ) -> str | None:
-    """The header that is wanted of tables, where a single one stands for several, or several for one."""
+    """The header to write where a single table stands for a list of tables, or a list for a single one."""
     name = ".".join(part for part in path if isinstance(part, str))
     rows = schema.get("items", {})
     entry = whole["$defs"].get(rows.get("$ref", "").rpartition("/")[2], rows)
@@ -317,7 +322,7 @@ def _headed(
 
 
 def _retyped(value: object, schema: Mapping[str, Any], types: Iterable[str]) -> str | None:
-    """The value as the type that is wanted, where only quotes or brackets are missing or too many."""
+    """The value in the type that is wanted, where only quotes or brackets have to be added or removed."""
     if isinstance(value, str) and not {"string", "array"} & set(types):
         literal = re.fullmatch(r"-?\d+(\.\d+)?|true|false", value)
         percent = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", value)
@@ -336,7 +341,7 @@ def _retyped(value: object, schema: Mapping[str, Any], types: Iterable[str]) -> 
 
 
 def _tabled(path: KeyPath, value: object, schema: Mapping[str, Any], whole: Any) -> str | None:
-    """The table that is wanted, with the value in the first place of it that takes it."""
+    """The table that is wanted, with the value at the first key that takes it."""
     properties: Mapping[str, Any] = schema.get("properties", {})
     given = [*value] if isinstance(value, list) else [value]
     entries = []
@@ -370,8 +375,8 @@ def _any_value(schema: Mapping[str, Any]) -> str:
 
 
 def _belongs(key: str, unknown: Mapping[str, object], schema: Mapping[str, Any], whole: Any) -> str | None:
-    """Where the language has a key that was written elsewhere: in a table of the same table, whose other
-    unknown keys are shown with it, in the same table of another kind, or in a table of the top level."""
+    """Where an unknown key belongs: in a table inside this one (shown with the other unknown keys that belong
+    there), in this table of another kind, or in a table of the top level."""
     for name, value in schema.get("properties", {}).items():
         if key in (keys := _keys(value, whole)):
             moved = {name: value for name, value in unknown.items() if name in keys}
@@ -392,8 +397,8 @@ def _belongs(key: str, unknown: Mapping[str, object], schema: Mapping[str, Any],
 def _in_top_table(
     key: str, value: object, path: KeyPath, schema: Mapping[str, Any], whole: Any
 ) -> str | None:
-    """What to write for a table of the top level that stands in another one or has nearly its name, and for
-    a key of the top level that stands below a header."""
+    """What to write for a table of the top level that stands inside another one or is misspelt, and for a key
+    of the top level that stands below a header."""
     from difflib import get_close_matches
 
     top: Mapping[str, Any] = whole["properties"]
@@ -418,7 +423,7 @@ _HEAD = "at the head of the file, above its first [table]"
 def _lacking(
     value: object, unknown: Mapping[str, object], table: Mapping[str, object], schema: Any, whole: Any
 ) -> str | None:
-    """The key that a table lacks, where its one unknown key holds what that one takes."""
+    """The one key that a table lacks, where the value of its one unknown key would fit."""
     lacking = [name for name in schema.get("required", ()) if name not in table]
     tables = not isinstance(value, list) or any(isinstance(row, dict) for row in value)
     if len(unknown) != 1 or len(lacking) != 1 or tables:
@@ -428,7 +433,7 @@ def _lacking(
 
 
 def _keys(schema: Any, whole: Any) -> set[str]:
-    """The keys that the tables have which a schema allows."""
+    """The keys of all tables that a schema allows."""
     if "$ref" in schema:
         return _keys(whole["$defs"][schema["$ref"].rpartition("/")[2]], whole)
     inner = [
@@ -442,7 +447,8 @@ def _keys(schema: Any, whole: Any) -> set[str]:
 def _explain_variant(
     error: "ValidationError", source: Source, path: KeyPath, whole: Any
 ) -> Iterator[Diagnostic]:
-    """A table whose kind decides its keys: only the findings of the kind that it says are shown."""
+    """A table whose kind decides its keys. Only findings of its stated kind are shown: against every other
+    kind nearly each of its keys would be wrong."""
     schema: Any = error.schema
     refs: Any = error.validator_value
     key, variants = schema["discriminator"]["propertyName"], schema["discriminator"]["mapping"]
@@ -469,7 +475,8 @@ def _meaning(error: "ValidationError") -> str | None:
 
 
 def _name(path: KeyPath, source: Source) -> str:
-    """`axis[template].level[T4]`, or `the spec` at the top. What has no plain id is called by its number."""
+    """`axis[template].level[T4]`, or `the spec` at the top. An entry without a plain id goes by its
+    number."""
     text, value = "", source.values
     for part in path:
         value = value[part]  # type: ignore[index]

@@ -1,7 +1,7 @@
-"""Checks of scoring: labels and scores, judges, scoring functions, and scaffolds.
+"""Checks how a spec scores responses: labels and their scores, judges, scoring functions, and scaffolds.
 
-Whatever a response can be read to earns a score, and a score is of something that can be read. Each judge has
-a name of its own, every response that is judged has a judge, and what a judge compares exists.
+Every label that a response can get needs a score, and every score needs a label that can occur. Every judge
+needs a name of its own, every judged response a judge, and every comparison something to compare with.
 """
 
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,8 @@ def judges_declared(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def _blinded_alike(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """One map hides the responses of a study, in one order: every judge is blinded as the first one is."""
+    """Every judge is blinded as the first one is: a study has one map that hides its responses, in one
+    order."""
     tables = list(grid.judge_tables(spec))
     for path, judge in tables[1:]:
         first = tables[0][1]
@@ -115,8 +116,8 @@ def _references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def judges_asked(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Every judged response has one of the judges, which has what it compares with, and every judge has
-    responses that name it."""
+    """Every judged response has a judge and, where that compares, a response to compare with; and every judge
+    has responses to label."""
     reported: set[tuple[KeyPath, str]] = set()
     asked: set[str | None] = set()
     for model, benchmark in ((model.id, other.id) for model in spec.model for other in spec.benchmark):
@@ -149,7 +150,8 @@ def judges_asked(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def _without_other(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[KeyPath, str, str] | None:
-    """Where the responses that a judge compares with are not asked for."""
+    """The exclusion that leaves a judge without the responses that it compares with; None where there is
+    none."""
     if judge.compares is None or judge.compares.against == REFERENCE:
         return None
     against = judge.compares.against
@@ -162,7 +164,8 @@ def _without_other(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[Key
 
 
 def _worse(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[KeyPath, str, str] | None:
-    """Where a win would count as the worst."""
+    """The direction of a benchmark under which a judge's win would count as the worst; None where there is
+    none."""
     number = next(at for at, benchmark in enumerate(spec.benchmark) if benchmark.id == place["benchmark"])
     scores_path = grid.effect_place(spec, "scores", place)
     if judge.compares is None or scores_path is not None or not spec.benchmark[number].lower_is_better:
@@ -198,15 +201,16 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             if benchmark in outcome.benchmarks
             for _, setting in settings(spec, model, benchmark)
         ]
-        if outcome.scores is not None and all(possible):  # where options are read, their texts are labels
+        # Where options are read, their texts are the labels, and these are known only with the items.
+        if outcome.scores is not None and all(possible):
             labels = tuple(dict.fromkeys(label for names in possible for label in names or ()))
             yield from _problems(source, ("outcome", number, "scores"), outcome.scores, labels, outcome.id)
 
 
 def statistics_measure(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """What a statistic is computed of is asked: of several models that run all its benchmarks, of responses
-    that are compared, drawn more than once, or texts; and benchmarks that are taken together say alike which
-    score is better."""
+    """A statistic has what it is computed from: enough models that run all its benchmarks, and responses that
+    are compared, drawn more than once, or texts, as its kind needs. Benchmarks that are taken together agree
+    on which score is better."""
     run = rosters(spec)
     for number, statistic in enumerate(spec.statistics if all(run.values()) else ()):
         named = [
@@ -306,7 +310,7 @@ def matches_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def patterns_compile(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """The regular expressions of filters are some."""
+    """The regular expressions of filters can be compiled."""
     for table in grid.effect_tables(spec):
         match: Match | None = getattr(table.table, "match", None)
         for path, pattern in _patterns(match) if match is not None else ():
@@ -331,8 +335,8 @@ def _patterns(match: Match) -> Iterator[tuple[KeyPath, str]]:
 
 
 def scorers_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """The method `scorer` has the key `scorer`, which no other method reads; and an outcome of a `number` is
-    of benchmarks that a function gives numbers."""
+    """The method `scorer` has the key `scorer`, which no other method reads; and an outcome with a `number`
+    has only benchmarks on which a function gives numbers."""
     reported: set[KeyPath] = set()
     numbers: dict[str, bool] = {}
     read = False
@@ -366,7 +370,7 @@ def scorers_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def options_given(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """A method that reads or ranks options is of items that have some: a map of columns names them."""
+    """A method that reads or ranks options needs items with options, which the map of columns has to name."""
     reported: set[tuple[KeyPath, str]] = set()
     for benchmark in spec.benchmark:
         fields = benchmark.loading and benchmark.loading.fields
@@ -421,8 +425,8 @@ def _problems(
 
 
 def functions_sent(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Functions of items go to servers of this protocol alone, with a plain call, whose reply a scoring
-    function reads."""
+    """Functions that items declare go only to servers with the chat protocol, in a plain call, and a scoring
+    function reads the reply: nothing else understands a function call."""
     for number, benchmark in enumerate(spec.benchmark):
         fields = benchmark.loading.fields
         if not fields or not fields.functions:
@@ -496,7 +500,8 @@ def _chain(spec: Spec, source: Source, path: KeyPath, scaffold: Scaffold) -> Ite
 
 
 def items_asked_whole(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """What only a scaffold asks of an item is asked by some cell, and who asks turns has some."""
+    """Parts of items that only a scaffold asks (turns, tools) are asked by some cell; and a scaffold that
+    asks turns has items with turns."""
     fields = [benchmark.loading.fields for benchmark in spec.benchmark]
     says_more = any(scaffold.kind in USER_TURNS for scaffold in stated_scaffolds(spec))
     if not says_more and not any(
@@ -541,7 +546,8 @@ def items_asked_whole(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def exemplars_dropped(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Exemplars that are turns of a chat are asked in full."""
+    """Exemplars that are turns of a chat are asked in full: none of them is dropped where the prompt is too
+    long."""
     reported: set[KeyPath] = set()
     turned = any(getattr(table.table, "exemplars_as", None) for table in effect_tables(spec))
     for cell in cells_of(spec) if turned else ():
@@ -580,11 +586,11 @@ def thoughts_end(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 ANSWER = 1024
-"""Tokens of an answer that has some words around it."""
+"""Tokens that an answer with some words around it takes."""
 
 
 def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Under a scaffold the answer is read from a text, and prompts are asked whole."""
+    """Under a scaffold the method reads text, and prompts are asked in full."""
     reported: set[KeyPath] = set()
     for cell in cells_of(spec) if not all(scaffold.plain for scaffold in stated_scaffolds(spec)) else ():
         setting, scaffold = cell.setting, cell.setting.scaffolding

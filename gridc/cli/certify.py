@@ -63,6 +63,16 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     help="With --from: how many items the benchmark has, where logs list only those that were resolved.",
 )
+@click.option(
+    "--statistic",
+    "statistics",
+    multiple=True,
+    metavar="WHAT",
+    help=(
+        "With --from: a number over many answers: pass_at_3, pass_all_3, tokens, cost, "
+        "'tokens / score', NAME=FORMULA (docs/logs.md)."
+    ),
+)
 @study_command
 @JSON
 @click.option("--until-decided", is_flag=True, help="Ask only what certifies reversals, and stop.")
@@ -119,6 +129,9 @@ def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
         _table(words.GROUPS, words.group_table(document.groups), words.SHOWN)
         for line in words.group_lines(document.groups):
             click.echo(terminal.visible(line))
+    if document.statistics:
+        click.echo()
+        _table(words.STATISTICS, words.statistic_table(document.statistics), words.SHOWN)
     for row in () if report.study is not None else document.benchmarks:
         click.echo()
         heading, *remarks = words.benchmark_lines(row)
@@ -128,6 +141,7 @@ def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
         if not many:
             _lines(remarks)
             _table(words.SCORES, words.scores(row), words.SHOWN)
+            _lines(list(words.stops(row)))
         if row.standings is not None:
             _table(standings.COLUMNS, standings.order_table(row.standings), words.SHOWN)
         for line in words.conclusions(row):

@@ -231,14 +231,24 @@ def believes(command: Callable[..., Any]) -> Callable[..., Any]:
     return _ROOTS(SIGNERS(_RECORDS(command)))
 
 
-_OF_LOGS = ("axes", "ignore", "unit", "category", "counting", "may_differ", "common_only", "total")
+_OF_LOGS = (
+    "axes",
+    "ignore",
+    "unit",
+    "category",
+    "counting",
+    "may_differ",
+    "common_only",
+    "total",
+    "statistics",
+)
 """Of options about logs those that are passed on as they are."""
 
 
 def reads_logs(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say how logs and tables of other packages are read, as one argument, `how`: those that
-    commands have in common, and `may_differ`, `category`, `common_only` and `total` of those that have
-    them."""
+    commands have in common, and `may_differ`, `category`, `common_only`, `total` and `statistics` of those
+    that have them."""
 
     @_TASKS
     @_MODEL_NAMES

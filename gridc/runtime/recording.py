@@ -40,19 +40,28 @@ BLANK = "(blank)"
 """What is called so that has no name but spaces."""
 NO_ANSWER = "(The log does not have the answer.)"
 NOT_LOGGED = "the log has no answer to this item, or not so many"
+IN_USAGE = {
+    "tokens": "completion_tokens",
+    "thought_tokens": "reasoning_tokens",
+    "read_tokens": "prompt_tokens",
+    "cost": "usd",
+    "calls": "calls",
+}
+"""Where a recorded call, which stands for all calls of its answer, has their numbers."""
 MOST = 1e9
 """A larger score is not kept, which SQLite could not hold."""
 
 
 class ImportedSample(NamedTuple):
-    """An answer of a log: its item by its place among the benchmark's, its score and how it ended, and the
-    texts where the log has them."""
+    """An answer of a log: its item by its place among the benchmark's, its score and how it ended, the texts
+    where the log has them, and those of `CALL_NUMBERS` that it says."""
 
     item: int
     score: float | None
     state: AnswerState
     prompt: str | None
     answer: str | None
+    took: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,8 @@ class _GivenNames:
 
 class RecordedSample(NamedTuple):
     """A sample of a study as an export of it says: what `sample` has of it, the id and kind of its last call,
-    which samples may share, how it ended, and its texts; a ranking generated none."""
+    which samples may share, how it ended, and its texts; a ranking generated none. `took` as of
+    `ImportedSample`."""
 
     cell: str
     item: str
@@ -119,6 +129,7 @@ class RecordedSample(NamedTuple):
     state: AnswerState
     prompt: str | None
     answer: str | None
+    took: Mapping[str, float] = {}
 
 
 def record_run(
@@ -190,8 +201,9 @@ class _CallWriter(WritableStore):
         prompts, calls, traces = (list(part) for part in zip(*rows, strict=True))
         self._insert("INSERT OR IGNORE INTO prompt VALUES (?, ?)", prompts)
         self._insert(
-            """INSERT INTO call (id, model, precision, kind, prompt, request, answer, answer_digest)
-               VALUES (?, ?, ?, ?, ?, '{}', ?, ?)
+            """INSERT INTO call (id, model, precision, kind, prompt, request, answer, answer_digest,
+                                 usage, seconds)
+               VALUES (?, ?, ?, ?, ?, '{}', ?, ?, ?, ?)
                ON CONFLICT DO UPDATE SET answer = excluded.answer, answer_digest = excluded.answer_digest
                WHERE length(excluded.answer) > length(answer)""",
             calls,
@@ -311,7 +323,7 @@ def _rows(
 
 def _call(
     place: tuple[Any, ...], model: str, one: ImportedSample | RecordedSample
-) -> tuple[tuple[str, str], tuple[str, ...]]:
+) -> tuple[tuple[str, str], tuple[Any, ...]]:
     """The rows of `prompt` and `call` of a sample."""
     asked = writable(one.prompt or NO_PROMPT)
     content = canonical(Prompt(((LOGGED, asked),), chat_template=False).as_json())
@@ -321,7 +333,9 @@ def _call(
         call, kind = one.call, str(one.kind)
     else:
         call, kind = sha256("\n".join(map(str, place)).encode()).hexdigest(), RECORDED
-    row = (call, model, UNKNOWN, kind, prompt, answer.decode(), sha256(answer).hexdigest())
+    usage = {IN_USAGE[name]: value for name, value in one.took.items() if name in IN_USAGE}
+    took = (stored_json(usage) if usage else None, one.took.get("seconds"))
+    row = (call, model, UNKNOWN, kind, prompt, answer.decode(), sha256(answer).hexdigest(), *took)
     return (prompt, content.decode()), row
 
 

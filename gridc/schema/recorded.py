@@ -7,7 +7,7 @@ from pydantic import Field
 
 from gridc.diagnostics.errors import visible
 from gridc.schema.comparison import StateCounts
-from gridc.schema.rows import Count, Digest, Part, Rounded, Share, StandingsRow, Test
+from gridc.schema.rows import Count, Digest, InItsUnit, Part, Rounded, Share, StandingsRow, Test
 
 FORMAT: Literal["gridc-logs/2"] = "gridc-logs/2"
 ScoreInterval = Annotated[
@@ -75,6 +75,33 @@ class RecordedRuns(Part):
         return f"imported from {', '.join(self.packages)} logs, not pre-registered"
 
 
+class LogStatisticRow(Part):
+    """A statistic that was asked for, of one model in one configuration."""
+
+    statistic: str
+    what: Annotated[str, Field(description="What it is, in words.")]
+    benchmark: str
+    model: str
+    configuration: str
+    value: Annotated[InItsUnit | None, Field(description="Null where the answers do not determine it.")]
+    interval: Annotated[tuple[InItsUnit, InItsUnit] | None, Field(description="95 %, over units.")]
+    unit: Annotated[
+        str, Field(description="`%` of shares, whose value is at most 1; empty of plain numbers.")
+    ]
+    answers: Annotated[Count, Field(description="That have what it reads.")]
+    asked: Annotated[Count, Field(description="Answers, those that failed or are absent among them.")]
+    note: Annotated[str, Field(description="Why it has no value or no interval, or what to know of it.")]
+
+
+class LogStopRow(Part):
+    """Answers that one thing ended, such as a limit of messages or an error."""
+
+    what: str
+    answers: Count
+    share: Annotated[Share, Field(description="Of an item's answers, mean over items.")]
+    interval: ScoreInterval
+
+
 class LogScoreRow(Part):
     """One model in one configuration. A score is the mean over items of the mean over their repetitions,
     null where the reading gives none. Where scores lie between 0 and 1, what has none, or is absent, is
@@ -94,6 +121,9 @@ class LogScoreRow(Part):
     repetitions: Annotated[Count, Field(description="Of an item, at most.")]
     printed: Annotated[Rounded | None, Field(description="What the package prints, of a single run.")]
     states: StateCounts
+    stops: Annotated[
+        tuple[LogStopRow, ...], Field(description="What ended answers, where the log names it.")
+    ] = ()
 
 
 class LogReadingRow(Part):
@@ -201,3 +231,4 @@ class LogCertificate(Part):
     groups: tuple[LogGroupRow, ...]
     printed: LogPrinted
     benchmarks: tuple[LogBenchmarkRow, ...]
+    statistics: Annotated[tuple[LogStatisticRow, ...], Field(description="Those that were asked for.")] = ()

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from gridc.schema.base import Contradiction, Id, Selector, Table, Text
-from gridc.schema.formulas import Formula
+from gridc.schema.base import ID, Contradiction, Id, Selector, Table, Text
+from gridc.schema.formulas import ANSWERS, Formula
 
 StatisticKind = Literal[
     "precision", "recall", "specificity", "f1", "matthews", "auroc", "brier", "calibration_error",
@@ -219,6 +219,32 @@ def called(name: str, stated: Sequence[Statistic]) -> Statistic:
     """The statistic of this name, of those that a spec has `stated`; of an outcome its mean."""
     own = next((each for each in stated if each.id == name), None)
     return Statistic(id=name, kind="mean", outcome=name) if own is None else own
+
+
+RATIO = re.compile(r"([A-Za-z_]\w*)\s*/\s*([A-Za-z_]\w*)")
+
+
+def in_short(line: str) -> Statistic:
+    """The statistic that a line states: `tokens`, the mean of an outcome; `pass_at_3`; `tokens / score`, a
+    ratio; another formula of totals, with a name: `NAME=FORMULA`. Raises `Contradiction` for anything
+    else, and pydantic's `ValidationError` for a name that is none."""
+    name, _, what = (part.strip() for part in line.rpartition("="))
+    ratio = RATIO.fullmatch(what)
+    if kind := kind_of_id(what):
+        if "k" not in kind:
+            raise Contradiction(
+                f"a line does not say `{what}` whole", "such as pass_at_3, tokens, cost / score"
+            )
+        return Statistic.model_validate({"id": name or what, **kind})
+    if ratio is not None and ANSWERS not in ratio.groups():
+        above, below = ratio.groups()
+        return Statistic(id=name or f"{above}_per_{below}", kind="ratio", above=above, below=below)
+    if re.fullmatch(ID, what):
+        return Statistic(id=name or what, kind="mean", outcome=what)
+    Formula(what)
+    if not name:
+        raise Contradiction(f"the formula `{what}` has no name", f"NAME={what}")
+    return Statistic(id=name, kind="formula", formula=what)
 
 
 def gap_statistic(statistic: Statistic, stated: Sequence[Statistic]) -> Statistic:

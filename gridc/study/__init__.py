@@ -532,7 +532,8 @@ class LogOptions(TypedDict, total=False):
     that count where one model was run several times in one configuration, or `all`, which takes the runs as
     repetitions. `may_differ` is what models, or runs, may differ in throughout and still be compared. An item
     that a model or a run lacks failed there, unless `common_only`; a benchmark has `total` items where no log
-    names all."""
+    names all. `statistics` are those that `certify` computes, each as a line: `pass_at_3`, `tokens`,
+    `tokens / score`, `NAME=FORMULA`."""
 
     benchmarks: Mapping[str, Sequence[str]]
     models: Mapping[str, Sequence[str]]
@@ -544,6 +545,7 @@ class LogOptions(TypedDict, total=False):
     may_differ: Sequence[str]
     common_only: bool
     total: int | None
+    statistics: Sequence[str]
 
 
 @coded()

@@ -1,9 +1,10 @@
 """Logs of other packages -> what they certify: the call behind `gridc certify --from`."""
 
 import json
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from gridc import __version__
 from gridc.compiler.inputs.logs import ReadLogs, holds_logs, read_logs, require_matched
 from gridc.compiler.inputs.logs.files import LogFile, TableColumns
 from gridc.compiler.inputs.logs.records import DESCRIPTION, MOST_ITEMS
-from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.diagnostics.errors import Diagnostic, UsageError, visible
 from gridc.files import require_unlinked, write_atomic
 from gridc.outcomes import STATES
 from gridc.reports.comparison.baseline import NAME as BASELINE
@@ -22,6 +23,7 @@ from gridc.reports.comparison.baseline import write_baseline
 from gridc.reports.comparison.run import LogSelection, logged_run, package_of
 from gridc.reports.recorded import words
 from gridc.reports.recorded.cells import (
+    RecordedBenchmark,
     RecordedCell,
     recorded_benchmarks,
     recorded_runs,
@@ -31,12 +33,16 @@ from gridc.reports.recorded.document import certificate
 from gridc.reports.statements import standings
 from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, new_store, record_store
 from gridc.runtime.store.store import Store
-from gridc.schema.base import ALPHA
+from gridc.schema.base import ALPHA, Contradiction
+from gridc.schema.call_numbers import CALL_NUMBERS
 from gridc.schema.certificate import Certificate
-from gridc.schema.recorded import LogBenchmarkRow, LogCertificate
+from gridc.schema.recorded import LogBenchmarkRow, LogCertificate, RecordedRuns
+from gridc.schema.statistics import Statistic, in_short
 from gridc.study import LogOptions
 
 if TYPE_CHECKING:
+    from gridc.reports.findings.findings import Findings
+    from gridc.reports.recorded.as_study import LogStudy
     from gridc.reports.recorded.study import ExportedRun
 
 __all__ = ["LogBenchmarkRow", "LogCertificate", "LogReport", "certify", "standings", "words"]
@@ -51,6 +57,7 @@ class LogReport:
     _parts: Sequence[ComparedCells]
     _run: "ExportedRun | None" = None
     _reading: str | None = None
+    _statistics: Sequence[Statistic] = ()
 
     @property
     def study(self) -> Certificate | None:
@@ -112,36 +119,13 @@ class LogReport:
     def record(self, path: Path) -> dict[str, str]:
         """Write the answers into a new store, which `gridc view` and `gridc sql` read. The reports of a study
         by the names of their files; none where there is no benchmark that a study can have."""
-        benchmarks = list(dict.fromkeys(part.benchmark for part in self._parts))
-        notes = [f"not in these reports: {what}" for what in self.left_out]
-        notes += [f"{part.name} is compared apart from {part.apart}" for part in self._parts if part.apart]
-        printed, groups = self.certificate.printed, self.certificate.groups
-        notes += [*words.printed_lines(printed), *words.group_lines(groups)]
-        runs = recorded_runs(self._logs, benchmarks, notes, groups)
-        about = {
-            "id": "logs",
-            "title": "Imported logs",
-            "package": package_of(self._logs),
-            "provenance": self.certificate.provenance,
-            **runs.model_dump(mode="json"),
-            "gridc": __version__,
-        }
-        items = {
-            part.name: ImportedItems(
-                part.benchmark.lower, known.keys, known.ids, known.units, known.questions
-            )
-            for part in self._parts
-            for known in [part.benchmark.items]
-        }
-        parts = [] if self._run is not None else in_a_study(self._parts)[0]
-        if parts:
+        about, items = self._about(), self._items()
+        if self._in_study:
             from gridc.reports.files import file_texts
-            from gridc.reports.recorded.as_study import as_study
 
-            study = as_study(runs, about, parts, groups)
             with new_store(path) as draft:
-                study.record(draft, items)
-                return file_texts(study.find(draft))
+                return file_texts(self._found(draft)[1])
+        benchmarks = self._benchmarks
         columns = [
             run.column
             for one in benchmarks
@@ -159,6 +143,63 @@ class LogReport:
         record_store(path, about, binary, items, cells)
         return {}
 
+    @property
+    def _benchmarks(self) -> list[RecordedBenchmark]:
+        return list(dict.fromkeys(part.benchmark for part in self._parts))
+
+    @property
+    def _in_study(self) -> list[ComparedCells]:
+        """What a study of these logs has; nothing where they come with their own."""
+        return [] if self._run is not None else in_a_study(self._parts)[0]
+
+    def _runs(self) -> RecordedRuns:
+        notes = [f"not in these reports: {what}" for what in self.left_out]
+        notes += [f"{part.name} is compared apart from {part.apart}" for part in self._parts if part.apart]
+        printed, groups = self.certificate.printed, self.certificate.groups
+        notes += [*words.printed_lines(printed), *words.group_lines(groups)]
+        return recorded_runs(self._logs, self._benchmarks, notes, groups)
+
+    def _about(self) -> dict[str, Any]:
+        """What a store says of the logs."""
+        return {
+            "id": "logs",
+            "title": "Imported logs",
+            "package": package_of(self._logs),
+            "provenance": self.certificate.provenance,
+            **self._runs().model_dump(mode="json"),
+            "gridc": __version__,
+        }
+
+    def _items(self) -> dict[str, ImportedItems]:
+        return {
+            part.name: ImportedItems(
+                part.benchmark.lower, known.keys, known.ids, known.units, known.questions
+            )
+            for part in self._parts
+            for known in [part.benchmark.items]
+        }
+
+    def _found(self, store: Path) -> "tuple[LogStudy, Findings]":
+        """The study of what can be in one, written into a new store, and what that shows."""
+        from gridc.reports.recorded.as_study import as_study
+
+        groups = self.certificate.groups
+        study = as_study(self._runs(), self._about(), self._in_study, groups, self._statistics)
+        study.record(store, self._items())
+        return study, study.find(store)
+
+    def with_statistics(self, stated: Sequence[Statistic]) -> "LogReport":
+        """The same with these statistics of every benchmark that a study can have."""
+        from gridc.reports.recorded.as_study import statistic_rows
+
+        report = replace(self, _statistics=stated)
+        if not stated or not self._in_study:
+            return report
+        with tempfile.TemporaryDirectory(prefix="gridc-logs-") as folder:
+            rows = tuple(statistic_rows(*report._found(Path(folder) / "store.sqlite")))
+        certificate = self.certificate.model_copy(update={"statistics": rows})
+        return replace(report, certificate=certificate.as_written())
+
 
 def _samples(cell: RecordedCell) -> Iterator[ImportedSample]:
     """Every answer of a cell, with its texts, which are read from the log again."""
@@ -167,7 +208,7 @@ def _samples(cell: RecordedCell) -> Iterator[ImportedSample]:
             columns = (run.column.item.tolist(), run.column.state.tolist(), run.column.score.tolist())
             for answer, item, state, score in zip(run.answers(), *columns, strict=True):
                 value = None if isnan(score) else score
-                yield ImportedSample(item, value, STATES[state], answer.prompt, answer.answer)
+                yield ImportedSample(item, value, STATES[state], answer.prompt, answer.answer, answer.took)
 
 
 def is_log_path(path: Path) -> bool:
@@ -206,6 +247,34 @@ def require_countable(totals: Iterable[int | None]) -> None:
         raise UsageError([Diagnostic("GC000", message, help="correct the number, or leave it out")])
 
 
+OF_ANSWERS = ("score", *CALL_NUMBERS)
+"""Outcomes that logs have of each answer."""
+
+
+def stated_statistics(lines: Iterable[str]) -> list[Statistic]:
+    """The statistics that lines state. Raises `UsageError` for one that is none, or is there twice, and for
+    an outcome that no log has."""
+    stated: dict[str, Statistic] = {}
+    for line in lines:
+        help = "--statistic pass_at_3, tokens, 'tokens / score', or NAME=FORMULA"
+        try:
+            one = in_short(line)
+            unknown = [name for name in one.outcomes.values() if name not in OF_ANSWERS]
+            if unknown:
+                raise Contradiction(
+                    f"logs do not have the outcome `{unknown[0]}`", f"known: {', '.join(OF_ANSWERS)}"
+                )
+            if one.id in stated:
+                raise Contradiction(f"`{one.id}` is stated twice", "another name: NAME=...")
+        except ValueError as error:
+            message = str(error) if isinstance(error, Contradiction) else "it is no statistic"
+            help = error.help if isinstance(error, Contradiction) else help
+            place = f"--statistic {visible(line)}"
+            raise UsageError([Diagnostic("GC000", f"{place}: {message}", help=help)]) from None
+        stated[one.id] = one
+    return list(stated.values())
+
+
 def by_alias(named: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """The name of each of the several that are listed under it."""
     return {alias: name for name, several in named.items() for alias in several}
@@ -223,6 +292,7 @@ def certify(logs: Sequence[Path], reading: str | None = None, options: LogOption
         given.get("axes", ()), given.get("ignore", ()), given.get("unit"), given.get("category")
     )
     require_countable([total])
+    statistics = stated_statistics(given.get("statistics", ()))
     read = read_logs(logs, by_alias(benchmarks), by_alias(models), columns, given.get("counting", ()))
     columns.check()
     require_matched(read.unmatched, [file.path for file in read.files])
@@ -244,7 +314,8 @@ def certify(logs: Sequence[Path], reading: str | None = None, options: LogOption
     parts = [part for benchmark in benchmarks_read for part in comparable_cells(benchmark, taken)]
     run = _exported(logs, read, alone=len(logs) == 1 and reading is None and not any(given.values()))
     exported = None if run is None else (run.findings.stamp, run.provenance)
-    return LogReport(certificate(read, parts, ALPHA, common_only, exported), read, parts, run, reading)
+    report = LogReport(certificate(read, parts, ALPHA, common_only, exported), read, parts, run, reading)
+    return report.with_statistics(statistics)
 
 
 def _exported(logs: Sequence[Path], read: ReadLogs, alone: bool) -> "ExportedRun | None":

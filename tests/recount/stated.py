@@ -142,16 +142,19 @@ def consistency(rows: Sequence[tuple[str, str, str, object]], levels: int) -> Fo
 
 
 def gap(levels: Sequence[Sequence[tuple[str, float, float]]]) -> Found:
-    """Of shares under several levels the largest less the smallest: rows of the unit, how many answers there
-    are and their points. Either end is missed by 2.5 % or less: the upper one is that of one pair, and the
-    lower one that of any, in either direction."""
+    """Of shares of the same rows under several levels the largest less the smallest: rows of the unit, how
+    many answers there are and their points. Two levels differ by what units change, which lies between losing
+    and gaining all of their rows. Either end is missed by 2.5 % or less: the upper one is that of one pair,
+    and the lower one that of any, in either direction."""
     parts = [part(rows) for rows in levels]
     pairs = list(combinations(parts, 2))
 
     def apart(one: Part, other: Part, error: float) -> tuple[float, float]:
-        _, ends = of_parts(lambda shares: shares[0] - shares[1], [one, other], error)
-        assert ends is not None
-        return max(ends[0], -1.0), min(ends[1], 1.0)
+        rows = np.array([n for n, _ in one.values()])
+        assert rows.tolist() == [other[unit][0] for unit in one]
+        moved = np.array([y - other[unit][1] for unit, (_, y) in one.items()])
+        low, high = gaffke(rows, (rows + moved) / 2, error)
+        return 2 * low - 1, 2 * high - 1
 
     shares = [rate(each) for each in parts]
     found = max(shares) - min(shares)

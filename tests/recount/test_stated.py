@@ -103,11 +103,11 @@ def test_gaps(seed: int, levels: int) -> None:
     unit = np.repeat(np.arange(30), 1 + np.arange(30) % (1 + seed % 2))
     rates = random.random(levels)
     points = [random.binomial(1, each, len(unit)).astype(float) for each in rates]
-    here = [totals.share(unit, np.ones(len(unit)), own) for own in points]
+    here = [totals.share_of_rows(unit, np.ones(len(unit)), own) for own in points]
 
     def limits(a: int, b: int, level: float) -> tuple[float, float] | None:
-        sides = (totals.share(unit, np.ones(len(unit)), points[each], level) for each in (a, b))
-        return next(sides).minus(next(sides)).interval
+        sides = (totals.share_of_rows(unit, np.ones(len(unit)), points[each], level) for each in (a, b))
+        return next(sides).minus(next(sides), level).interval
 
     value, ends = widest_gap([each.estimate().value or 0.0 for each in here], limits)
     expected, limited = stated.gap([columns(unit, np.ones(len(unit)), own) for own in points])

@@ -15,7 +15,7 @@ import gridc
 from benchmarks.synthetic import fill, make
 from gridc.compiler.compile import compile_spec
 from gridc.diagnostics.errors import UsageError, VerificationError
-from gridc.reports.exchange.bundle import CRATE, MANIFEST, export_bundle, verify_bundle
+from gridc.reports.exchange.bundle import CRATE, MANIFEST, export, verify_bundle
 from gridc.reports.exchange.recorded_study import ITEMS
 from gridc.schema.canonical import digest_bytes
 from gridc.study import OpenStudy
@@ -31,9 +31,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert compiled.lock is not None
     results = folder / "results" / "synthetic"
     OpenStudy(folder / "gridcard.toml").report()
-    bundle = export_bundle(compiled, compiled.lock, results, tmp_path_factory.mktemp("out") / "bundle")
+    bundle = export(compiled, compiled.lock, results, tmp_path_factory.mktemp("out") / "bundle")
     with pytest.raises(UsageError, match="exists already"):
-        export_bundle(compiled, compiled.lock, results, bundle)
+        export(compiled, compiled.lock, results, bundle)
     shutil.rmtree(folder)
     return bundle
 
@@ -299,7 +299,7 @@ def rated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     OpenStudy(folder / "gridcard.toml").report()
     compiled = compile_spec(folder / "gridcard.toml", None)
     assert compiled.lock is not None
-    bundle = export_bundle(compiled, compiled.lock, results, tmp_path_factory.mktemp("out") / "bundle")
+    bundle = export(compiled, compiled.lock, results, tmp_path_factory.mktemp("out") / "bundle")
     shutil.rmtree(folder)
     return bundle
 

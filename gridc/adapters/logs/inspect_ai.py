@@ -17,6 +17,7 @@ from gridc.compiler.inputs.logs.records import (
     content_digest,
     log_axis,
     log_reader,
+    logged_number,
 )
 from gridc.compiler.inputs.questions import Question, question, right_texts
 from gridc.schema.comparison import AnswerState
@@ -51,6 +52,11 @@ LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_l
 """What ends a sample before its answer."""
 READS = frozenset({"pattern", "choice"})
 """Scorers that leave the answer empty where they read nothing; newer logs give the reason."""
+SCORING = frozenset({"scorers", "scorer"})
+"""Types of spans, and of the steps of older logs, in which samples are scored."""
+WITHOUT_MODEL = frozenset({"match", "includes", "pattern", "answer", "exact", "f1", "choice", "math"})
+"""Scorers that ask no model."""
+CACHED = ("input_tokens_cache_write", "input_tokens_cache_read")
 SAMPLES = "samples/"
 """Where one name may stand twice: a sample that was asked again after an error is written again."""
 SAMPLE = re.compile(rf"{SAMPLES}[^/]+(\.json|/sample\.json)")
@@ -115,6 +121,7 @@ def _run(
     seed = decoding.get("seed")
     scorers = printed or [scorer["name"] for scorer in made.get("scorers") or []]
     readings = tuple(dict.fromkeys(name.partition(", ")[0] for name in scorers))
+    took = partial(_took, made["model"], _asks_no_model(made))
     return LogRun(
         path=file.path,
         package=PACKAGE,
@@ -124,7 +131,7 @@ def _run(
         benchmark=made["task"],
         axes=_axes(made, plan, decoding, version),
         readings=readings,
-        samples=(lambda: _answers(file, samples, readings, of_failed)) if count else None,
+        samples=(lambda: _answers(file, samples, readings, of_failed, took)) if count else None,
         id=made.get("eval_id") or "",
         attempt_of=made.get("task_id") or "",
         begun=str(made.get("created") or ""),
@@ -221,11 +228,15 @@ def _error(metrics: Mapping[str, Any]) -> tuple[float | None, str]:
 
 
 def _answers(
-    file: LogFile, samples: Callable[[], Iterator[Any]], readings: Sequence[str], of_failed: str | None
+    file: LogFile,
+    samples: Callable[[], Iterator[Any]],
+    readings: Sequence[str],
+    of_failed: str | None,
+    took: Callable[[Mapping[str, Any]], Mapping[str, float]],
 ) -> Iterator[LogAnswer]:
     for number, sample in enumerate(samples(), start=1):
         try:
-            yield _answer(sample, readings, of_failed)
+            yield _answer(sample, readings, of_failed)._replace(took=took(sample))
         except (AttributeError, KeyError, TypeError) as error:
             message = f"sample {number}: {type(error).__name__} {error}"
             raise log_error("GC672", message, file.path) from None
@@ -259,6 +270,7 @@ def _answer(sample: Mapping[str, Any], readings: Sequence[str], of_failed: str |
         unread=unread,
         ungraded=ungraded,
         fields=sample.get("metadata"),
+        stopped=_stopped(sample),
     )
 
 
@@ -286,6 +298,14 @@ def _state(sample: Mapping[str, Any], scores: Mapping[str, Any], output: Mapping
     return "cut" if sample.get("limit") else logged_end(stop)
 
 
+def _stopped(sample: Mapping[str, Any]) -> str:
+    """What ended a sample before its answer: an error, the person who runs it, or a limit."""
+    if sample.get("error"):
+        return "error"
+    limit = (sample.get("limit") or {}).get("type")
+    return "" if limit is None else limit if limit == "operator" else f"{limit} limit"
+
+
 def _thought(output: Mapping[str, Any], held: Mapping[str, Any]) -> str | None:
     """Of a response that says nothing the thought, which Inspect keeps apart, as one that has not ended: with
     it, or with its tokens in the usage, one that was cut off is known to be cut off in its thought."""
@@ -298,6 +318,72 @@ def _thought(output: Mapping[str, Any], held: Mapping[str, Any]) -> str | None:
     ]
     counted = (output.get("usage") or {}).get("reasoning_tokens")
     return f"<think>{''.join(thoughts)}" if thoughts or counted else None
+
+
+def _asks_no_model(made: Mapping[str, Any]) -> bool:
+    """Whether every scorer is one of Inspect's that ask no model."""
+    names = [str(scorer["name"]).rpartition("/")[2] for scorer in made.get("scorers") or []]
+    return bool(names) and WITHOUT_MODEL.issuperset(names)
+
+
+def _took(model: str, scored_without_model: bool, sample: Mapping[str, Any]) -> dict[str, float]:
+    """What the model's own calls took, by the names of `CALL_NUMBERS`: those of the solvers, in no role. A
+    sample that was logged without its events has totals of a model, in which calls of scorers may be."""
+    if sample.get("events"):
+        calls = list(_own_calls(model, sample["events"]))
+        outputs = [call.get("output") or {} for call in calls]
+        of_calls = [_counts(output.get("usage") or {}) for output in outputs]
+        for counts, output in zip(of_calls, outputs, strict=True):
+            counts["seconds"] = logged_number("a time", output.get("time"))
+        found: dict[str, float | None] = {
+            name: sum(value for counts in of_calls if (value := counts[name]) is not None)
+            if all(counts[name] is not None for counts in of_calls)
+            else None
+            for name in (of_calls[0] if of_calls else ())
+        }
+        # An agent that Inspect does not see calls a model and leaves no event of it.
+        found["calls"] = len(calls) or None
+    else:
+        in_roles = bool(sample.get("role_usage"))
+        totals = (sample.get("model_usage") or {}).get(model) or {}
+        found = _counts(totals) if scored_without_model and not in_roles else {}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _own_calls(model: str, events: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The events of a model's calls before it is scored. Older logs have steps in the place of spans."""
+    scoring: set[Any] = set()
+    steps = 0
+    for event in events:
+        kind, of_scorer = event.get("event"), event.get("type") in SCORING
+        if kind == "span_begin" and (of_scorer or event.get("parent_id") in scoring):
+            scoring.add(event.get("id"))
+        elif kind == "step" and of_scorer:
+            steps += 1 if event.get("action") == "begin" else -1
+        elif (
+            kind == "model"
+            and event.get("model") == model
+            and not (event.get("role") or steps or event.get("span_id") in scoring)
+        ):
+            yield event
+
+
+def _counts(usage: Mapping[str, Any]) -> dict[str, float | None]:
+    """The numbers in a usage, of which Inspect's default is 0: one without any tokens counts nothing. Tokens
+    of a prompt that a cache holds stand apart."""
+    read, written, thought, cost = (
+        logged_number(name, usage.get(name))
+        for name in ("input_tokens", "output_tokens", "reasoning_tokens", "total_cost")
+    )
+    cached = [logged_number(name, usage.get(name)) for name in CACHED]
+    prompt = sum(each or 0 for each in (read, *cached))
+    known = bool(prompt or written)
+    return {
+        "tokens": written if known else None,
+        "thought_tokens": thought if known else None,
+        "read_tokens": prompt if known and read is not None else None,
+        "cost": cost,
+    }
 
 
 def _unread(scorer: str, score: Mapping[str, Any]) -> bool:

@@ -2,10 +2,10 @@
 columns say.
 
 `item` (or `id`) names what was asked and `question` (or `input`) says it; `benchmark`, `category`, `unit`,
-`replicate`, `seed`, `state`, `prompt`, `answer` and `reading` are what they are called. A column is an axis
-where the author says so, or where it is constant within each model's run of a benchmark; what comes with an
-answer, such as `gold` or `latency`, is not read. Without a column of items a row is a score of a whole
-benchmark, which `n` may count.
+`replicate`, `seed`, `state`, `prompt`, `answer`, `reading` and those of `CALL_NUMBERS` are what they are
+called. A column is an axis where the author says so, or where it is constant within each model's run of a
+benchmark; what comes with an answer, such as `gold` or `latency`, is not read. Without a column of items a
+row is a score of a whole benchmark, which `n` may count.
 """
 
 import math
@@ -36,10 +36,12 @@ from gridc.compiler.inputs.logs.records import (
     content_digest,
     log_axis,
     log_reader,
+    logged_number,
 )
 from gridc.compiler.inputs.questions import Question, question
 from gridc.diagnostics.errors import FileError
 from gridc.outcomes import STATES
+from gridc.schema.call_numbers import CALL_NUMBERS
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "table"
@@ -74,6 +76,7 @@ class _Row(NamedTuple):
     of: int | None
     question: Callable[[], Question] | None
     category: str | None
+    took: Mapping[str, float]
 
 
 class _Cell(NamedTuple):
@@ -94,7 +97,7 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     for line, row in _table(file):
         named, others = {}, {}
         for name in row:
-            if name in READ or name in file.columns.of_items:
+            if name in READ or name in file.columns.of_items or _is_number(file, name):
                 continue
             if name in file.columns.axes:
                 named[name] = intern(_level(row[name]))
@@ -122,9 +125,12 @@ def runs(file: LogFile) -> Iterator[LogRun]:
     if varying:
         raise _not_known(file, varying, cells)
     groups = _groups(constant) if stated else {}
+    # Who counts repetitions from 1 lacks no repetition 0.
+    first_epoch = int(min((row.epoch for rows in cells.values() for row in rows), default=0) == 1)
     for cell, rows in cells.items():
         own, group = constant[cell.model, cell.benchmark], groups.get(cell.benchmark)
         levels = (*cell.levels, *((name, level) for name, level in own.items() if name != GROUP or not group))
+        rows = [row._replace(epoch=row.epoch - first_epoch) for row in rows] if first_epoch else rows
         run = _run(file, cell._replace(levels=levels), rows, itemised, tuple(not_read))
         yield replace(run, named=cell.benchmark in stated, groups=[group] if group else ())
 
@@ -212,6 +218,7 @@ def _answers(rows: list[_Row]) -> Iterator[LogAnswer]:
             first.question,
             [reading for reading, row in several.items() if row.state == "unreadable"],
             category=first.category,
+            took=first.took,
         )
 
 
@@ -236,7 +243,26 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
         _count(file, row.get("n"), line),
         None if content is None else partial(question, (content,)),
         _category(file, row),
+        dict(_took(file, row, line)),
     )
+
+
+def _is_number(file: LogFile, name: str) -> bool:
+    """Whether a column has one of `CALL_NUMBERS`, unless the author says what else it is."""
+    return name in CALL_NUMBERS and name not in file.columns.axes and name not in file.columns.ignored
+
+
+def _took(file: LogFile, row: Mapping[str, Any], line: int) -> Iterator[tuple[str, float]]:
+    for name in CALL_NUMBERS:
+        if _is_number(file, name) and row.get(name) not in (None, ""):
+            try:
+                value = logged_number(name, float(_number_text(row[name])))
+            except (TypeError, ValueError):
+                message = f"`{name}` is not a number from 0 up: {str(row[name])[:40]}"
+                help = f"correct it, or leave the column out with --ignore {name}"
+                raise _row_error(file, "GC672", message, line, help) from None
+            if value is not None:
+                yield name, value
 
 
 def _unit(file: LogFile, row: Mapping[str, Any]) -> str | None:

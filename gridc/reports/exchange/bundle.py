@@ -84,7 +84,7 @@ ENVIRONMENT = "manifests/environment.json"
 CLAIMS = "prml"
 
 
-def export_bundle(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
+def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
     """Write the bundle of a study from its results folder. It appears whole or not at all.
 
     Raises `UsageError` (GC000) when the target exists, `StoreError` when there is no store.

@@ -60,7 +60,7 @@ class ThresholdClaim:
         return [name for name in names if all(part.matches({dimension: name}) for part in parts)]
 
 
-def export_manifests(compiled: Compiled, lock: Lock, results: Path, target: Path, producer: str) -> Path:
+def export(compiled: Compiled, lock: Lock, results: Path, target: Path, producer: str) -> Path:
     """Write each manifest with its digest beside it, and what is left out, into a new folder, which appears
     whole or not at all. No results are needed.
 

@@ -238,8 +238,7 @@ def _earned(name: str, record: StatisticSource, scope: StatisticScope) -> Earned
 
         return numbered
     if name in CALL_NUMBERS and name in scope.units:
-        uncounted = name == "calls" and record.plan.study.recorded is not None
-        return lambda row, *_: None if uncounted else row.calls.get(name)
+        return lambda row, *_: row.calls.get(name)
     if name in scope.units:
         return lambda row, *_: row.numbers[name] / UNIT if name in row.numbers else None
     return of_response(name, record.plan.study.spec.outcomes)

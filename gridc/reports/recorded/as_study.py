@@ -58,10 +58,15 @@ from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
 from gridc.schema.comparison import AnswerState
 from gridc.schema.items import UnitLevel
-from gridc.schema.recorded import LogGroupRow, RecordedRuns
+from gridc.schema.recorded import LogGroupRow, LogStatisticRow, RecordedRuns
+from gridc.schema.statistics import Statistic
 from gridc.statistics.arrays import Flags
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,69}")
+NOT_REPORTED = "not reported"
+"""Of what no answer's log says."""
+MOST_ID = 80
+"""Characters of an id."""
 LONGEST = 70
 """Characters of a name that its id keeps."""
 UNSTAMPED = Attestation("none", "nothing was stamped before these runs")
@@ -69,11 +74,13 @@ UNSTAMPED = Attestation("none", "nothing was stamped before these runs")
 
 @dataclass(frozen=True)
 class LogStudy:
-    """Logs as a study: `keys` has its cells by benchmark, model and configuration as the logs name them."""
+    """Logs as a study: `keys` has its cells by benchmark, model and configuration as the logs name them, and
+    `statistics` the ids of those that are stated, by name and benchmark."""
 
     compiled: Compiled
     parts: Sequence[ComparedCells]
     keys: Mapping[tuple[str, str, str], str]
+    statistics: Mapping[tuple[str, str], str]
 
     @property
     def lock(self) -> Lock:
@@ -94,6 +101,29 @@ class LogStudy:
         del known[SUMMARIES]  # means over benchmarks are of scores alone
         with Store.open(path) as store:
             return all_findings(self.compiled, self.lock, store, tied=[UNSTAMPED], known=known)
+
+
+def statistic_rows(study: LogStudy, found: Findings) -> Iterator[LogStatisticRow]:
+    """The values of the statistics that are stated, under the names of the logs."""
+    by_id = {summary.id: summary for summary in found[SUMMARIES]}
+    for (name, benchmark), id in study.statistics.items():
+        for (of, model, configuration), key in study.keys.items():
+            if of == benchmark:
+                model_id, _, cell = key.split("/", 2)
+                value = by_id[id].values[model_id][cell]
+                yield LogStatisticRow(
+                    statistic=name,
+                    what=by_id[id].what,
+                    benchmark=benchmark,
+                    model=model,
+                    configuration=configuration,
+                    value=value.value,
+                    interval=value.interval,
+                    unit=by_id[id].unit,
+                    answers=value.responses,
+                    asked=value.asked,
+                    note=value.note if value.responses else NOT_REPORTED,
+                )
 
 
 def _title(parts: Sequence[ComparedCells]) -> str:
@@ -128,9 +158,10 @@ def as_study(
     about: Mapping[str, Any],
     parts: Sequence[ComparedCells],
     groups: Sequence[LogGroupRow] = (),
+    statistics: Sequence[Statistic] = (),
 ) -> LogStudy:
-    """The study of what logs have of these benchmarks. `about` is what their store says of them. Of the
-    `groups` whose benchmarks are all in it, it has the mean over these."""
+    """The study of what logs have of these benchmarks. `about` is what their store says of them. It has the
+    `statistics` of each benchmark, and the mean over those of `groups` that it has whole."""
     models = list(dict.fromkeys(name for part in parts for name in part.models))
     model_id, benchmark_id, level_id = _Ids(models), _Ids(part.name for part in parts), _Ids()
     cells = [(part, cell) for part in parts for cell in part.in_study.values()]
@@ -151,7 +182,11 @@ def as_study(
         lines += ["[[benchmark]]", f'id = "{id}"', 'loader = "rows"', 'source = "path:logs"']
         lines += ['loading = { fields = { query = "question" } }', f'direction = "{direction}"']
         lines += [*([] if _is_binary(part) else ['method = "number_as_logged"']), *_note(name, id)]
-    of_groups = _Ids()
+    stated = {(one.id, part.name): one for part in parts for one in statistics}
+    named = {key: key[0] if len(parts) == 1 else f"{key[0]}.{benchmark_id(key[1])}" for key in stated}
+    for key, one in stated.items():
+        lines += ["[[statistic]]", *_keys(one, named[key][:MOST_ID]), f'benchmark = "{benchmark_id(key[1])}"']
+    of_groups = _Ids(named.values())
     for name, members in _groups(parts, groups):
         lines += ["[[statistic]]", f'id = "{of_groups(name)}"', 'kind = "macro_mean"']
         lines += [f"benchmark = {json.dumps([benchmark_id(one) for one in members])}"]
@@ -215,7 +250,13 @@ def as_study(
         if cell.states.missing
     }
     study = RecordedStudy(spec, {}, items, {}, asked, content, recorded=runs, credited=credited)
-    return LogStudy(Compiled(checked, study, lock), parts, keys)
+    return LogStudy(Compiled(checked, study, lock), parts, keys, named)
+
+
+def _keys(statistic: Statistic, id: str) -> Iterator[str]:
+    """Its keys as a spec has them, under this id."""
+    stated = statistic.model_dump(exclude_none=True) | {"id": id}
+    yield from (f"{key} = {json.dumps(value)}" for key, value in stated.items())
 
 
 def _groups(parts: Sequence[ComparedCells], rows: Sequence[LogGroupRow]) -> Iterator[tuple[str, list[str]]]:
@@ -340,7 +381,12 @@ def _samples_of(
     given: Counter[int] = Counter()
 
     def sample(
-        item: int, state: AnswerState, score: float, prompt: str | None, answer: str | None
+        item: int,
+        state: AnswerState,
+        score: float,
+        prompt: str | None,
+        answer: str | None,
+        took: Mapping[str, float],
     ) -> RecordedSample:
         replicate, known = given[item], not isnan(score)
         points = round(score * setting.scale) if known else setting.credit
@@ -358,6 +404,7 @@ def _samples_of(
             state if known or state in ("unreadable", "cut", "refused") else "failed",
             prompt,
             NO_ANSWER if answer is None else answer,
+            took,
         )
 
     for run in cell.runs:
@@ -366,10 +413,11 @@ def _samples_of(
         texts = list(run.answers())
         for row in np.argsort(column.epoch, kind="stable").tolist():
             if asked[column.item[row]]:
-                said = (texts[row].prompt, texts[row].answer) if texts else (None, None)
+                one = texts[row] if texts else None
+                said = (None, None, {}) if one is None else (one.prompt, one.answer, one.took)
                 state, score = STATES[column.state[row]], float(column.score[row])
                 yield sample(int(column.item[row]), state, score, *said)
     absent = nan if cell.unlisted is None else cell.unlisted
     for item in np.flatnonzero(asked).tolist():
         for _ in range(given[item], cell.repetitions):
-            yield sample(item, "read", absent, None, NOT_LOGGED if isnan(absent) else None)
+            yield sample(item, "read", absent, None, NOT_LOGGED if isnan(absent) else None, {})

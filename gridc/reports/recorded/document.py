@@ -29,6 +29,7 @@ from gridc.schema.recorded import (
     LogPairRow,
     LogReadingRow,
     LogScoreRow,
+    LogStopRow,
 )
 from gridc.schema.rows import StrengthRow
 from gridc.statistics.arrays import Whole
@@ -115,7 +116,27 @@ def _score(cell: RecordedCell, units: Whole) -> LogScoreRow:
         repetitions=cell.repetitions,
         printed=None if stated is None else stated.value,
         states=cell.states,
+        stops=tuple(_stops(cell, units)),
     )
+
+
+def _stops(cell: RecordedCell, units: Whole) -> Iterator[LogStopRow]:
+    """What ended answers; of those that the logs have, the most frequent first."""
+    asked = np.zeros(cell.count, np.int64)
+    ended: dict[str, Whole] = {}
+    for column in (run.column for run in cell.runs if run.column is not None):
+        asked += np.bincount(column.item, minlength=cell.count)
+        for what, rows in column.stopped.items():
+            ended.setdefault(what, np.zeros_like(asked))
+            ended[what] += np.bincount(column.item[rows], minlength=cell.count)
+    for what, counts in sorted(ended.items(), key=lambda each: (-each[1].sum(), each[0])):
+        shares = np.divide(counts, asked, out=np.full(cell.count, np.nan), where=asked > 0)
+        yield LogStopRow(
+            what=writable(what),
+            answers=int(counts.sum()),
+            share=float(np.nanmean(shares)),
+            interval=score_limits(shares, units),
+        )
 
 
 def _bounds(cell: RecordedCell) -> tuple[float, float] | None:

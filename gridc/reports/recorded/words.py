@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gridc.compiler.grid.cells import ONLY
 from gridc.diagnostics.errors import visible
-from gridc.numbers import bracketed, counted, number, p_in_text
+from gridc.numbers import bracketed, counted, in_unit, number, p_in_text, percent, span_in_unit
 from gridc.reports.comparison.words import state_words
 from gridc.reports.rendering import unlinked
 from gridc.reports.statements import standings
@@ -15,6 +15,7 @@ from gridc.schema.recorded import (
     LogPairRow,
     LogPrinted,
     LogPrintedRow,
+    LogStatisticRow,
 )
 
 FEW_MODELS = 9
@@ -114,6 +115,31 @@ def group_lines(rows: Sequence[LogGroupRow]) -> Iterator[str]:
         yield f"{group} of {of} lacks {counted(len(missing), 'task')}: {'; '.join(missing[:FEW])}{more}"
 
 
+STATISTICS = ("statistic", "model", "configuration", "value [95 %]", "answers")
+
+
+def statistic_table(rows: Sequence[LogStatisticRow]) -> list[tuple[str, ...]]:
+    """The table of statistics that were asked for."""
+    several = len({row.benchmark for row in rows}) > 1
+    return [
+        (
+            f"{row.statistic}, {row.benchmark}" if several else row.statistic,
+            row.model,
+            row.configuration,
+            _valued(row),
+            f"{row.answers:,} of {row.asked:,}" if row.answers < row.asked else f"{row.answers:,}",
+        )
+        for row in rows
+    ]
+
+
+def _valued(row: LogStatisticRow) -> str:
+    """`431 tokens [398 to 470 tokens]`; why there is none, or no interval."""
+    value = "none" if row.value is None else in_unit(row.value, row.unit)
+    span = "" if row.interval is None else f" [{span_in_unit(row.interval, row.unit)}]"
+    return f"{value}{span}{f' ({row.note})' if row.note else ''}"
+
+
 def benchmark_lines(row: LogBenchmarkRow) -> Iterator[str]:
     """A benchmark, and what to know before any p."""
     size = counted(row.items, "item")
@@ -151,6 +177,20 @@ def scores(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
         ends = "" if one.asked is None else state_words(one.states)
         cells.append((one.model, one.configuration, one.reading, value, f"{items}{times}", ends))
     return cells
+
+
+def stops(row: LogBenchmarkRow) -> Iterator[str]:
+    """What ended answers before they were there, and in which share."""
+    for one in row.scores:
+        where = ", ".join([one.model, *_configuration(one.configuration)])
+        told = [
+            f"{stop.what} {percent(stop.share)}"
+            + ("" if stop.interval is None else f" {bracketed(stop.interval, percent)}")
+            + f" ({counted(stop.answers, 'answer')})"
+            for stop in one.stops
+        ]
+        if told:
+            yield f"{where}: stopped by {', '.join(told)}"
 
 
 READINGS = ("model", "configuration", "reading", "score", "items")
@@ -217,10 +257,14 @@ def log_markdown(document: LogCertificate) -> str:
     if document.groups:
         lines += ["", f"## {plain_markdown(IN_GROUPS)}", "", *_table(GROUPS, group_table(document.groups))]
         lines += ["", *(f"- {plain_markdown(line)}" for line in group_lines(document.groups))]
+    if document.statistics:
+        lines += ["", "## Statistics", "", *_table(STATISTICS, statistic_table(document.statistics))]
     for row in document.benchmarks:
         first, *more = benchmark_lines(row)
         lines += ["", f"## {plain_markdown(first)}", "", *(f"- {plain_markdown(line)}" for line in more), ""]
         lines += _table(SCORES, scores(row))
+        if any(score.stops for score in row.scores):
+            lines += ["", *(f"- {plain_markdown(line)}" for line in stops(row))]
         if row.standings is not None:
             lines += ["", *_table(standings.COLUMNS, standings.order_table(row.standings)), ""]
             lines += _table(standings.TESTS, standings.neighbour_tests(row.standings))

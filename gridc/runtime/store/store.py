@@ -17,6 +17,7 @@ from gridc.runtime.store.checks import CheckReader
 from gridc.runtime.store.events import RunFinished
 from gridc.runtime.store.progress import ProgressReader
 from gridc.runtime.store.reader import (
+    RECORDED,
     CallRow,
     JudgementRow,
     Labels,
@@ -192,10 +193,12 @@ class OutcomeReader(Reader):
     def call_numbers_of(self, stamp: str, cell: str) -> Iterator[Mapping[str, float | None]]:
         """The numbers of `CALL_NUMBERS` of the samples of one cell that have an outcome, in the order of
         `responses_of`: each the sum over the calls of a sample. None where one of these calls has no such
-        number: nobody counted it, it has no price, or it failed."""
+        number: nobody counted it, it has no price, or it failed. A recorded call has the numbers of all calls
+        of its answer that its log says."""
         # The last step of a scaffold's trace is the call that decides, once more.
         rows = self._db.execute(
-            """SELECT count(call.id), sum(json_extract(usage, '$.completion_tokens')),
+            """SELECT count(call.id), sum(calls), count(calls),
+                      sum(json_extract(usage, '$.completion_tokens')),
                       count(json_extract(usage, '$.completion_tokens')),
                       sum(json_extract(usage, '$.reasoning_tokens')),
                       count(json_extract(usage, '$.reasoning_tokens')),
@@ -206,20 +209,20 @@ class OutcomeReader(Reader):
                LEFT JOIN trace t ON t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
                     AND (t.name IS NULL OR t.name <> ?3)
                LEFT JOIN (SELECT id, usage, seconds,
+                                 CASE kind WHEN ?4 THEN json_extract(usage, '$.calls') ELSE 1 END AS calls,
+                                 CASE kind WHEN ?4 THEN json_extract(usage, '$.usd') ELSE
                                  (SELECT sum(usd) FROM attempt
-                                  WHERE attempt.call = call.id AND purpose = 'call' AND paid <> 'no') AS usd
+                                  WHERE attempt.call = call.id AND purpose = 'call' AND paid <> 'no') END
+                                 AS usd
                           FROM call) call ON call.id = t.call
                WHERE s.cell = (SELECT id FROM cell WHERE stamp = ?1 AND key = ?2) AND s.score IS NOT NULL
                GROUP BY s.item, s.replicate ORDER BY s.item, s.replicate""",
-            [stamp, cell, ANSWER],
+            [stamp, cell, ANSWER, RECORDED],
         )
-        names = ("tokens", "thought_tokens", "read_tokens", "cost", "seconds")
+        names = ("calls", "tokens", "thought_tokens", "read_tokens", "cost", "seconds")
         for calls, *sums in rows:
             pairs = zip(names, sums[::2], sums[1::2], strict=True)
-            yield {
-                "calls": calls or None,
-                **{name: value if count == calls and calls else None for name, value, count in pairs},
-            }
+            yield {name: value if count == calls and calls else None for name, value, count in pairs}
 
     def endings(self, stamp: str) -> Iterator[tuple[str, str, str, int]]:
         """(model, benchmark, how it ended, how many samples): `read`, `waiting`, `failed KIND` where a call

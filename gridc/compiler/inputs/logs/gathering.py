@@ -158,7 +158,8 @@ class LogColumn:
     """The answers of a run under one reading, (N,): number of the item, repetition, state by its place in
     `STATES`, score (NaN: none), and a hash of the model's own text that holds within this process (0: none);
     and the digests of the prompts, one after the other. `logged` has the scores that the log gives to answers
-    that failed too. `ungraded` counts the answers to which a judge gave no grade."""
+    that failed too. `ungraded` counts the answers to which a judge gave no grade. `stopped` has the rows of
+    those that something ended before their answer, by what that was."""
 
     item: Whole
     epoch: Whole
@@ -168,6 +169,7 @@ class LogColumn:
     text: Whole
     ungraded: int
     logged: Floats
+    stopped: Mapping[str, Whole]
 
     def prompt(self, row: int) -> str | None:
         """The digest of an answer's prompt; None where the log does not have the text."""
@@ -222,6 +224,7 @@ class _ColumnBuilder:
     prompts: bytearray = field(default_factory=bytearray)
     text: "array[int]" = field(default_factory=lambda: array("q"))
     ungraded: int = 0
+    stopped: dict[str, list[int]] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
 
     def finished(self) -> LogColumn:
@@ -237,6 +240,7 @@ class _ColumnBuilder:
             np.array(self.text, np.int64),
             self.ungraded,
             logged,
+            {what: np.array(rows, np.int64) for what, rows in self.stopped.items()},
         )
 
 
@@ -330,6 +334,8 @@ def _append(
     if state == "read" and (reading in answer.unread or reading in answer.ungraded):
         state = "unreadable"
     column.ungraded += reading in answer.ungraded
+    if answer.stopped:
+        column.stopped.setdefault(answer.stopped, []).append(len(column.item))
     column.item.append(number)
     column.epoch.append(answer.epoch)
     column.state.append(STATE_CODES[state])

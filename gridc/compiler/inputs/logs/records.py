@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -94,7 +95,9 @@ class LogAnswer(NamedTuple):
     that read nothing in an answer that is there, and `ungraded` those of a judge that gave no grade. `heard`
     are all texts where the log has several under one score, and `chosen` says that the answer is one of the
     texts that the model compared, and not its own. `fields` are the item's own, of which the author may name
-    one as its unit; `category` is the kind of item that it is, where the log says."""
+    one as its unit; `category` is the kind of item that it is, where the log says. `took` has those of
+    `CALL_NUMBERS` that the log says of all calls of the answer, and no other. `stopped` is what ended it
+    before its answer, in words (a limit, an error), where the log names it."""
 
     id: str
     content: bytes | None
@@ -111,6 +114,18 @@ class LogAnswer(NamedTuple):
     heard: Sequence[str] = ()
     chosen: bool = False
     category: str | None = None
+    took: Mapping[str, float] = {}
+    stopped: str = ""
+
+
+def logged_number(what: str, value: Any) -> float | None:
+    """A number that a log says an answer took; None where it says none. Raises `TypeError` for what is none,
+    and for less than 0."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise TypeError(f"{what} is {str(value)[:40]}")
+    return value
 
 
 @dataclass(frozen=True, slots=True)

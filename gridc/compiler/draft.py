@@ -81,16 +81,16 @@ class ColumnStatement:
         key, equals, value = text.partition("=")
         name, colon, rest = key.rpartition(":")
         given = bool(colon) and name in names
-        stated = cls(kind, name if given else None, (rest if given else key).strip(), value.strip())
+        statement = cls(kind, name if given else None, (rest if given else key).strip(), value.strip())
         if kind in OF_FIELDS:
-            stated = replace(stated, key=ALIASES.get(stated.key, stated.key))
-        if not equals or not stated.key or not stated.value:
+            statement = replace(statement, key=ALIASES.get(statement.key, statement.key))
+        if not equals or not statement.key or not statement.value:
             help = f"--{kind} {EXAMPLES[kind]}"
             raise UsageError([Diagnostic("GC000", f"`--{kind} {text}` is not KEY=VALUE", help=help)])
-        if kind in OF_FIELDS and stated.key not in Fields.model_fields:
-            help = did_you_mean(stated.key, Fields.model_fields)
-            raise UsageError([Diagnostic("GC000", f"no field is called `{stated.key}`", help=help)])
-        return stated
+        if kind in OF_FIELDS and statement.key not in Fields.model_fields:
+            help = did_you_mean(statement.key, Fields.model_fields)
+            raise UsageError([Diagnostic("GC000", f"no field is called `{statement.key}`", help=help)])
+        return statement
 
 
 ALIASES = {"question": "query", "prompt": "query", "answer": "gold"}
@@ -149,8 +149,8 @@ class DraftBenchmark:
         gold = f"gold = {_toml(self.gold)}, " if self.gold in self.kind.gold else ""
         labels = f"labels = {_toml(self.labels)}, " if self.labels is not None else ""
         if self.fields is None:
-            stated = (leaves + gold).removesuffix(", ")
-            return f"{{ {stated} }}" if stated else None
+            settings = (leaves + gold).removesuffix(", ")
+            return f"{{ {settings} }}" if settings else None
         return f"{{ {leaves}{gold}{labels}fields = {_toml(self._stated)} }}"
 
     @property
@@ -255,12 +255,12 @@ def draft(
     """
     models = [_relative_source(model, folder) for model in models]
     judge = None if judge is None else _relative_source(judge, folder)
-    own = _own_tasks(benchmarks, folder)
-    if tasks or own:
-        taken_tasks = (*named_tasks(tuple(tasks)), *own.values())
-        others = [benchmark for benchmark in benchmarks if benchmark not in own]
+    task_files = _own_tasks(benchmarks, folder)
+    if tasks or task_files:
+        taken_tasks = (*named_tasks(tuple(tasks)), *task_files.values())
+        benchmark_sources = [benchmark for benchmark in benchmarks if benchmark not in task_files]
         about = (*stated, *filter(None, (gold, judge, match, labels)), *([leaves_out] if leaves_out else []))
-        return _draft_of_tasks(folder, title, models, taken_tasks, others, bool(about))
+        return _draft_of_tasks(folder, title, models, taken_tasks, benchmark_sources, bool(about))
     unnamed = [statement for statement in stated if statement.name is None]
     if unnamed and len(benchmarks) > 1:
         first = unnamed[0]
@@ -269,7 +269,10 @@ def draft(
         raise UsageError([Diagnostic("GC000", problem, help=help)])
     read = [
         _benchmark(
-            benchmark, folder, [one for one in stated if one.name in (None, *data_names(benchmark))], gold
+            benchmark,
+            folder,
+            [statement for statement in stated if statement.name in (None, *data_names(benchmark))],
+            gold,
         )
         for benchmark in benchmarks
     ]
@@ -310,7 +313,7 @@ def draft(
 
 def _own_tasks(benchmarks: Sequence[str], folder: Path) -> dict[str, DraftTask]:
     """Those benchmarks that are task files, each as it was given. Raises `UsageError`."""
-    found: dict[str, DraftTask] = {}
+    tasks: dict[str, DraftTask] = {}
     for given in benchmarks:
         source = _relative_source(given.removeprefix(f"{LOADER}="), folder)
         try:
@@ -319,8 +322,8 @@ def _own_tasks(benchmarks: Sequence[str], folder: Path) -> dict[str, DraftTask]:
             message = f"`{source}` cannot be read: {error.strerror}"
             raise UsageError([Diagnostic("GC000", message)]) from None
         if task is not None:
-            found[given] = task
-    return found
+            tasks[given] = task
+    return tasks
 
 
 def _draft_of_tasks(
@@ -442,8 +445,8 @@ def _benchmark(
         return Diagnostic("GC000", f"`{source}` is not in the hub's cache here", help=help)
     if unknown:
         message = f"the format of `{given}` is not known"
-        others = ", ".join(name for name in _FORMATS if not LOADER_KINDS[name].sentences)
-        help = f"give LOADER=SOURCE, where LOADER is one of {others}; or a path:FILE that is there"
+        formats = ", ".join(name for name in _FORMATS if not LOADER_KINDS[name].sentences)
+        help = f"give LOADER=SOURCE, where LOADER is one of {formats}; or a path:FILE that is there"
         return Diagnostic("GC000", message, help=help)
     if LOADER_KINDS[loader].chooses_gold and gold not in LOADER_KINDS[loader].gold:
         message = (
@@ -476,13 +479,13 @@ def _format(
     items = _items_of(named[0], files) if len(named) == 1 and files else None
     if len(named) == 1 and (not files or (items is not None and not _says_more(named[0], files))):
         return named[0], items, None
-    said = []
+    refusals = []
     for name, (count, bad) in alike.items():
         if not count and bad is not None:
             form = "`gridc docs benchmarks` says in which form its files are read"
             why = form if bad.help is None else f"{bad}; {bad.help}"
-            said.append(f"{source} has the columns of {name}, and is not read as that ({why})")
-    return "", None, "; ".join(said) or None
+            refusals.append(f"{source} has the columns of {name}, and is not read as that ({why})")
+    return "", None, "; ".join(refusals) or None
 
 
 def _files(source: str, folder: Path) -> list[File]:
@@ -499,7 +502,7 @@ def _files(source: str, folder: Path) -> list[File]:
     name = source.removeprefix("path:")
     path = Path(os.path.normpath(folder / name))  # the folder may not be there yet
     if is_pattern(name):
-        return [File(one.name, one.read_bytes()) for one in fitting(folder, name)]
+        return [File(path.name, path.read_bytes()) for path in fitting(folder, name)]
     if not os.path.isfile(path):  # noqa: PTH113  # see `_here`
         return []
     with open_regular(path) as opened:
@@ -623,8 +626,8 @@ def _stated_fields(stated: Sequence[ColumnStatement], names: Sequence[str]) -> d
 
 def _relative_source(source: str, folder: Path) -> str:
     """`path:` and the way from the spec's folder, for the path of something that is there."""
-    there = os.path.exists(source)  # noqa: PTH110  # `Path.exists` raises where a name is too long
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source) or not source.strip() or not there:
+    exists = os.path.exists(source)  # noqa: PTH110  # `Path.exists` raises where a name is too long
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source) or not source.strip() or not exists:
         return source
     return f"path:{Path(os.path.relpath(source, folder)).as_posix()}"
 
@@ -658,7 +661,7 @@ def _ids(sources: Iterable[str]) -> list[str]:
         last = source.partition(":")[2] if source.startswith((*FILES, *_FILES)) else source
         last = re.sub(r"(@[^?/]*)?\?config=|(@[^?/]*)?\?|&?split=", "-", last)
         name = _id(ENDING.sub("", last.rstrip("/").rsplit("/", 1)[-1])) or "unnamed"
-        twins = sum(each == name or each.startswith(f"{name}-") for each in names)
+        twins = sum(taken == name or taken.startswith(f"{name}-") for taken in names)
         names.append(f"{name}-{twins + 1}" if name in names else name)
     return names
 

@@ -74,8 +74,8 @@ def task_in_file(source: str, folder: Path) -> DraftTask | None:
 
 def _of_entry(entry: TaskEntry, index: TaskIndex) -> DraftTask:
     leaves = list(dict.fromkeys(_tasks_of(entry, index, set())))
-    said = _found(entry) if entry.file is None else f"{_found(entry)}, from {entry.file}"
-    return DraftTask(entry.name, f"task:{entry.name}", _shots(leaves or [entry]), said)
+    settings = _found(entry) if entry.file is None else f"{_found(entry)}, from {entry.file}"
+    return DraftTask(entry.name, f"task:{entry.name}", _shots(leaves or [entry]), settings)
 
 
 def _tasks_of(entry: TaskEntry, index: TaskIndex, seen: set[str]) -> Iterator[TaskEntry]:
@@ -92,8 +92,8 @@ def _tasks_of(entry: TaskEntry, index: TaskIndex, seen: set[str]) -> Iterator[Ta
 
 def _shots(tasks: list[TaskEntry]) -> tuple[int, ...]:
     """0, and each number that tasks state. Of tasks that are stated to have none lm_eval changes nothing."""
-    stated = {SHOTS if task.shots is None else task.shots for task in tasks}
-    return (0, *sorted(stated - {0}))
+    settings = {SHOTS if task.shots is None else task.shots for task in tasks}
+    return (0, *sorted(settings - {0}))
 
 
 def _found(entry: TaskEntry) -> str:
@@ -104,5 +104,5 @@ def _found(entry: TaskEntry) -> str:
         return f"{entry.name} is a group of {counted(len(entry.members), 'member')}"
     facts = [entry.output_type or "", ", ".join(entry.metrics)]
     facts.append("" if entry.shots is None else counted(entry.shots, "exemplar"))
-    known = "; ".join(filter(None, facts))
-    return f"{entry.name} is a task ({known})" if known else f"{entry.name} is a task"
+    names = "; ".join(filter(None, facts))
+    return f"{entry.name} is a task ({names})" if names else f"{entry.name} is a task"

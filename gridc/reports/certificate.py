@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from gridc.compiler.lock.anchor import in_words, strongest_anchor
+from gridc.compiler.lock.attestation import in_words, strongest_attestation
 from gridc.reports.findings.analysis import LARGEST_RHO, MAXIMA, ModelComparison
 from gridc.reports.findings.breakdowns import BREAKDOWNS
 from gridc.reports.findings.falsification import FALSIFICATIONS
@@ -87,7 +87,7 @@ def _results_anchor(findings: Findings) -> ResultsAnchorRow | None:
     anchors = findings.results_anchors
     if not anchors:
         return None
-    return ResultsAnchorRow(strength=strongest_anchor(anchors).strength, detail=in_words(anchors))
+    return ResultsAnchorRow(strength=strongest_attestation(anchors).strength, detail=in_words(anchors))
 
 
 def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from gridc.compiler.lock.anchor import (
+from gridc.compiler.lock.attestation import (
     NO_COMMIT,
     UNCOMMITTED,
     UNREAD_KEY,
     UNREAD_TIME,
-    Anchor,
-    anchors,
+    Attestation,
+    attestations,
+    attestations_beside,
     in_words,
     read_evidence,
-    strongest_anchor,
-    ties,
+    strongest_attestation,
 )
 from gridc.compiler.lock.git import COMMIT
 from gridc.compiler.lock.trust import Trust
@@ -39,8 +39,8 @@ class ShownEvidence:
 
     findings: tuple[Diagnostic, ...]
     lines: tuple[str, ...]
-    of_lock: tuple[Anchor, ...] = ()
-    of_results: tuple[Anchor, ...] = ()
+    of_lock: tuple[Attestation, ...] = ()
+    of_results: tuple[Attestation, ...] = ()
 
 
 def check_ties(
@@ -51,14 +51,16 @@ def check_ties(
     findings: list[Diagnostic] = []
     lines = []
     try:
-        of_lock = anchors(lock_path, spec_path, trust)
+        of_lock = attestations(lock_path, spec_path, trust)
         findings += finish_differs(results, events, stamp)
-        of_results = ties(results / FINISH, trust) if (results / FINISH).exists() else []
+        of_results = attestations_beside(results / FINISH, trust) if (results / FINISH).exists() else []
     except StampError as error:
         return ShownEvidence((*findings, *error.diagnostics), ())
-    lines.append(f"the lock is {strongest_anchor(of_lock).strength}, as checked here: {in_words(of_lock)}")
+    lines.append(
+        f"the lock is {strongest_attestation(of_lock).strength}, as checked here: {in_words(of_lock)}"
+    )
     if of_results:
-        strength = strongest_anchor(of_results).strength
+        strength = strongest_attestation(of_results).strength
         lines.append(f"the results are {strength}, as checked here: {in_words(of_results)}")
     else:
         lines.append("nothing ties the results to a time or a key (`gridc anchor` does)")
@@ -75,7 +77,7 @@ def check_ties(
     return ShownEvidence(tuple(findings), tuple(lines), tuple(of_lock), tuple(of_results))
 
 
-def anchor_record(anchor: Anchor) -> AnchorRecord:
+def anchor_record(anchor: Attestation) -> AnchorRecord:
     """A tie as an event keeps it."""
     return AnchorRecord(
         strength=anchor.strength, detail=anchor.detail, committed=anchor.time,
@@ -83,13 +85,13 @@ def anchor_record(anchor: Anchor) -> AnchorRecord:
     )  # fmt: skip
 
 
-def claimed_of_lock(events: Sequence[Event], stamp: str) -> tuple[Anchor, ...]:
+def claimed_of_lock(events: Sequence[Event], stamp: str) -> tuple[Attestation, ...]:
     """The ties of the lock that the last report stated; none where there is no report."""
     look = _last_look(events, stamp)
     return () if look is None else tuple(_read(anchor) for anchor in look.anchors or [look.anchor])
 
 
-def claimed_of_results(events: Sequence[Event], stamp: str) -> tuple[Anchor, ...]:
+def claimed_of_results(events: Sequence[Event], stamp: str) -> tuple[Attestation, ...]:
     """The ties of the results that the last report stated."""
     look = _last_look(events, stamp)
     return () if look is None else tuple(_read(anchor) for anchor in look.results_anchors)
@@ -102,13 +104,15 @@ def _last_look(events: Sequence[Event], stamp: str) -> InterimLook | None:
     return looks[-1] if looks else None
 
 
-def ties_of_results(results: Path, events: Sequence[Event], stamp: str, trust: Trust) -> tuple[Anchor, ...]:
+def ties_of_results(
+    results: Path, events: Sequence[Event], stamp: str, trust: Trust
+) -> tuple[Attestation, ...]:
     """The ties of a study's results as they are now, from what lies in their folder. Raises `StampError`
     (GC406) where a signature or token is not one of the record there."""
     path = results / FINISH
     if not path.exists() or any(finish_differs(results, events, stamp)):
         return ()
-    return tuple(ties(path, trust))
+    return tuple(attestations_beside(path, trust))
 
 
 def finish_text(event: Event) -> str:
@@ -137,11 +141,11 @@ def finish_differs(results: Path, events: Sequence[Event], stamp: str) -> Iterat
         yield Diagnostic("GC709", f"{FINISH} is not what the event chain recorded", str(path), help=help)
 
 
-def _read(stated: AnchorRecord) -> Anchor:
+def _read(stated: AnchorRecord) -> Attestation:
     if stated.evidence is None:  # before gridc 0.2: the strength and a sentence
         git = stated.strength == "git"
-        return Anchor("commit", stated.detail) if git else Anchor("none", UNCOMMITTED)
-    return Anchor(stated.evidence, stated.fact, stated.by, _date(stated.committed))
+        return Attestation("commit", stated.detail) if git else Attestation("none", UNCOMMITTED)
+    return Attestation(stated.evidence, stated.fact, stated.by, _date(stated.committed))
 
 
 def _date(text: str | None) -> str | None:
@@ -152,7 +156,7 @@ def _date(text: str | None) -> str | None:
         return None
 
 
-def _against(claim: Anchor, shown: Sequence[Anchor], path: Path) -> tuple[str | None, str | None]:
+def _against(claim: Attestation, shown: Sequence[Attestation], path: Path) -> tuple[str | None, str | None]:
     """What refutes a claim about the file at `path`, or what is to be said of it where the evidence is there
     and shows less."""
     stated = f"the report says {claim.strength}: {claim.detail}"
@@ -176,7 +180,7 @@ def _against(claim: Anchor, shown: Sequence[Anchor], path: Path) -> tuple[str | 
     return None, f"not shown here: {stated} ({yours})"
 
 
-def _is_written(claim: Anchor) -> bool:
+def _is_written(claim: Attestation) -> bool:
     """Whether gridc writes such a tie: only a third party gives a time, and a token its own."""
     if claim.evidence == "registration":
         return (claim.by is None) == (claim.time is None)
@@ -191,7 +195,7 @@ def _is_written(claim: Anchor) -> bool:
     return claim.by is None and claim.fact in NO_COMMIT
 
 
-def _expected(shown: Sequence[Anchor], trust: Trust, lock_path: Path) -> Iterator[Diagnostic]:
+def _expected(shown: Sequence[Attestation], trust: Trust, lock_path: Path) -> Iterator[Diagnostic]:
     """Whoever names a signer or a root expects a signature or a token of theirs."""
     held = {anchor.strength for anchor in shown}
     if trust.signers and "signed" not in held:

@@ -17,7 +17,7 @@ from pydantic_core import from_json
 from gridc.compiler.compile import Compiled
 from gridc.compiler.inputs.prices import TokenPrice, prices_of
 from gridc.compiler.instrument.judging import read_reply
-from gridc.compiler.lock.anchor import SUFFIXES, Anchor
+from gridc.compiler.lock.attestation import SUFFIXES, Attestation
 from gridc.compiler.lock.deviations import (
     behaviour_differences,
     json_differences,
@@ -77,8 +77,8 @@ class VerifiedStudy:
 
     checked: tuple[str, ...]
     complete: bool
-    lock_ties: tuple[Anchor, ...]
-    results_ties: tuple[Anchor, ...]
+    lock_ties: tuple[Attestation, ...]
+    results_ties: tuple[Attestation, ...]
     not_compared: Mapping[str, str]
 
 

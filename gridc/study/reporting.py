@@ -8,7 +8,7 @@ from typing import Any, Literal
 from gridc import __version__
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.validate import did_you_mean
-from gridc.compiler.lock.anchor import anchors
+from gridc.compiler.lock.attestation import attestations
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError, VerificationError
@@ -455,7 +455,7 @@ def _findings(
     requested: Sequence[Finding[Any]] = (),
 ) -> Findings:
     """The findings with the ties that are there now, as the person who asks believes them."""
-    ties = anchors(compiled.lock_path, place.spec, place.trust)
+    ties = attestations(compiled.lock_path, place.spec, place.trust)
     folder, stamp = place.store(compiled).parent, Plan(compiled.study).study_digest
     results_ties = ties_of_results(folder, store.events(), stamp, place.trust)
     return all_findings(compiled, lock, store, ties, results_tied=results_ties, requested=requested)

@@ -8,14 +8,14 @@ from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import unstated
-from gridc.compiler.lock.anchor import (
-    Anchor,
-    anchors,
+from gridc.compiler.lock.attestation import (
+    Attestation,
+    attestations,
+    attestations_beside,
     evidence_path,
     in_words,
     sign,
-    strongest_anchor,
-    ties,
+    strongest_attestation,
     time_stamp,
 )
 from gridc.compiler.lock.deviations import (
@@ -65,7 +65,7 @@ class StampReport:
     stamp: str
     lock: Path
     news: str
-    anchors: tuple[Anchor, ...]
+    anchors: tuple[Attestation, ...]
     unpinned: Mapping[str, str]
     earlier: tuple[EarlierAnswersRow, ...] = ()
     notes: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ def stamp(place: Place, supersede: bool, watch: Watch) -> StampReport:
     if news == STAMPED:
         with suppress(StoreError):  # the lock is written: what is wrong with the store, a run says
             earlier = _earlier(compiled, lock, place.store(compiled))
-    ties = tuple(anchors(compiled.lock_path, place.spec, place.trust))
+    ties = tuple(attestations(compiled.lock_path, place.spec, place.trust))
     if (uncovered := lock.uncovered()) is not None:
         notes.append(uncovered)
     unpinned = compiled.study.unpinned()
@@ -246,9 +246,9 @@ class AnchorReport:
     stamp: str
     lock: Path
     lock_sha256: str
-    lock_ties: tuple[Anchor, ...]
+    lock_ties: tuple[Attestation, ...]
     results: Path | None
-    results_ties: tuple[Anchor, ...]
+    results_ties: tuple[Attestation, ...]
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -277,9 +277,9 @@ def anchor(place: Place, key: Path | None, tsa: str | None) -> AnchorReport:
         lock.stamp,
         compiled.lock_path,
         digest_bytes(compiled.lock_path.read_bytes()),
-        tuple(anchors(compiled.lock_path, place.spec, place.trust)),
+        tuple(attestations(compiled.lock_path, place.spec, place.trust)),
         results,
-        tuple(ties(results, place.trust)) if results else (),
+        tuple(attestations_beside(results, place.trust)) if results else (),
     )
 
 
@@ -299,9 +299,9 @@ def _record_of_results(compiled: Compiled, path: Path) -> Path | None:
     return record
 
 
-def _words(ties: tuple[Anchor, ...]) -> str:
+def _words(ties: tuple[Attestation, ...]) -> str:
     return (
-        f"{strongest_anchor(ties).strength}: {in_words(ties)}"
+        f"{strongest_attestation(ties).strength}: {in_words(ties)}"
         if ties
         else "unanchored: no signature, no token"
     )

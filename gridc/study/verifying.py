@@ -7,7 +7,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
-from gridc.compiler.lock.anchor import Anchor
+from gridc.compiler.lock.attestation import Attestation
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.consent import asked_of_hub
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
@@ -35,8 +35,8 @@ class Verification:
     bundle: Path | None
     checked: tuple[str, ...]
     complete: bool
-    lock_ties: tuple[Anchor, ...]
-    results_ties: tuple[Anchor, ...]
+    lock_ties: tuple[Attestation, ...]
+    results_ties: tuple[Attestation, ...]
     not_compared: Mapping[str, str]
     results: Path
     draw: Draw | None = None

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.lock.anchor import NO_GIT, UNCOMMITTED, Anchor, anchors, in_words, strongest_anchor
+from gridc.compiler.lock.attestation import (
+    NO_GIT,
+    UNCOMMITTED,
+    Attestation,
+    attestations,
+    in_words,
+    strongest_attestation,
+)
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.diagnostics.errors import StampError
@@ -34,17 +41,17 @@ def spec(compiled: Compile, small: Path) -> Path:
     return small
 
 
-def tie(spec: Path, trust: Trust = NOBODY) -> Anchor:
-    return strongest_anchor(anchors(spec.with_suffix(".lock"), spec, trust))
+def tie(spec: Path, trust: Trust = NOBODY) -> Attestation:
+    return strongest_attestation(attestations(spec.with_suffix(".lock"), spec, trust))
 
 
 def words(spec: Path, trust: Trust = NOBODY) -> str:
-    return in_words(anchors(spec.with_suffix(".lock"), spec, trust))
+    return in_words(attestations(spec.with_suffix(".lock"), spec, trust))
 
 
 def misfit(spec: Path, trust: Trust = NOBODY) -> str:
     with pytest.raises(StampError) as caught:
-        anchors(spec.with_suffix(".lock"), spec, trust)
+        attestations(spec.with_suffix(".lock"), spec, trust)
     (only,) = caught.value.diagnostics
     assert only.code == "GC406"
     assert only.help
@@ -56,7 +63,7 @@ def test_where_git_is_missing_the_words_say_so(spec: Path, monkeypatch: pytest.M
     assert words(spec) == UNCOMMITTED, "there is no repository that could hold it"
     (spec.parent / ".git" / "objects").mkdir(parents=True)
     (spec.parent / ".git" / "HEAD").write_text("a" * 40 + "\n")
-    assert tie(spec) == Anchor("none", NO_GIT)
+    assert tie(spec) == Attestation("none", NO_GIT)
 
 
 @needs_git
@@ -66,12 +73,14 @@ def test_a_lock_is_tied_by_the_commit_that_holds_it_while_nothing_has_changed(sp
     assert tie(spec).strength == "unanchored"
     commit(spec.parent)
     head = shell(spec.parent, "git", "rev-parse", "HEAD").decode().strip()
-    assert tie(spec) == Anchor("commit", head)
+    assert tie(spec) == Attestation("commit", head)
     assert tie(spec).strength == "git"
     (spec.parent / "other").write_text("more")
     commit(spec.parent)
     shell(spec.parent, "git", "gc", "-q")
-    assert tie(spec) == Anchor("commit", head), "the commit is the last that changed the lock, packed or not"
+    assert tie(spec) == Attestation("commit", head), (
+        "the commit is the last that changed the lock, packed or not"
+    )
     text = spec.read_bytes()
     spec.write_bytes(text.replace(b"\n", b"\r\n"))
     assert tie(spec).strength == "git", "line ends are the work tree's"
@@ -102,7 +111,7 @@ def test_a_signature_is_a_strength_by_whom_the_verifier_names(spec: Path, tmp_pa
     shell(folder, "ssh-keygen", "-q", "-Y", "sign", "-f", str(tmp_path / "key"), "-n", "gridc", lock)
     assert tie(spec).strength == "unanchored"
     assert "whose key it is was not checked" in words(spec)
-    key = anchors(spec.with_suffix(".lock"), spec)[1].fact.removeprefix("key ")
+    key = attestations(spec.with_suffix(".lock"), spec)[1].fact.removeprefix("key ")
     public = (tmp_path / "key.pub").read_text()
     (tmp_path / "allowed").write_text(f"ada@example.org {public}")
     (tmp_path / "expired").write_text(f'ada@example.org valid-before="20200101" {public}')
@@ -138,7 +147,7 @@ def test_a_token_ties_to_a_time_under_the_roots_that_the_verifier_names(
     folder = tmp_path_factory.mktemp("authorities")
     ours, other = make_authority(folder, "ours"), make_authority(folder, "other")
     time_stamp(ours, lock)
-    (_, token) = anchors(lock, spec)
+    (_, token) = attestations(lock, spec)
     assert token.strength == "unanchored"
     assert "its authority was not checked" in words(spec)
     found = tie(spec, Trust(roots=(ours / "root.pem",)))
@@ -210,7 +219,7 @@ def test_a_record_that_the_verifier_fetched_registers_what_it_holds(spec: Path, 
     assert (found.strength, found.fact) == ("registered", "10.17605/OSF.IO/AB123")
     assert found.time == "2026-03-02T10:00:00+00:00", "what it holds may have come with its last change"
     spec.with_name("gridcard.lock.doi").write_text("10.17605/osf.io/ab123")
-    assert len(anchors(lock, spec, trust)) == 2, "the DOI is the record's"
+    assert len(attestations(lock, spec, trust)) == 2, "the DOI is the record's"
     write(zenodo(text))
     found = tie(spec, trust)
     assert (found.strength, found.time) == ("registered", "2026-03-05T00:00:00+00:00")

@@ -17,7 +17,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.expansion import ExpandedSpec, expanded, expanded_text
 from gridc.compiler.frontend.source import parse_source, read_source
 from gridc.compiler.frontend.validate import typed
-from gridc.compiler.lock.anchor import anchors
+from gridc.compiler.lock.attestation import attestations
 from gridc.compiler.lock.lock import make_lock, read_lock, write_lock
 from gridc.diagnostics.errors import SpecError
 
@@ -213,10 +213,10 @@ def test_a_base_that_is_not_committed_leaves_the_lock_without_its_commit(study: 
     assert (found := read_lock(lock)) is not None and found.dirty is False
     git("add", ".")
     git("commit", "-qm", "lock")
-    assert anchors(lock, study)[0].evidence == "commit"
+    assert attestations(lock, study)[0].evidence == "commit"
     base = study.with_name("base.toml")
     base.write_text(base.read_text() + "# a remark\n")
-    assert anchors(lock, study)[0].evidence == "none"
+    assert attestations(lock, study)[0].evidence == "none"
     assert make_lock(compile_spec(study).study, study).dirty is True
 
 

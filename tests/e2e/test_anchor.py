@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.lock import anchor
+from gridc.compiler.lock import attestation
 from gridc.diagnostics.errors import StampError, UnavailableError
 from tests.authorities import make_authority, needs_openssl, needs_ssh, shell, time_stamp
 from tests.e2e.conftest import command
@@ -118,12 +118,12 @@ def test_an_old_answer_that_is_sent_again_is_no_time_stamp(
     sent = old.with_name("old.tsr").read_bytes()
     monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: BytesIO(sent))
     with pytest.raises(StampError) as caught:
-        anchor.time_stamp(lock, "https://authority.example")
+        attestation.time_stamp(lock, "https://authority.example")
     assert [finding.code for finding in caught.value.diagnostics] == ["GC406"]
     assert "nonce" in caught.value.diagnostics[0].message
     assert not lock.with_name("gridcard.lock.tsr").exists()
     monkeypatch.undo()
-    anchor.time_stamp(lock, address)
+    attestation.time_stamp(lock, address)
     assert lock.with_name("gridcard.lock.tsr").is_file()
 
 
@@ -131,9 +131,9 @@ def test_an_old_answer_that_is_sent_again_is_no_time_stamp(
 def test_signing_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "key")
     (tmp_path / "gridcard.lock").write_text("x")
-    monkeypatch.setattr(anchor, "SECONDS", 0.5)
+    monkeypatch.setattr(attestation, "SECONDS", 0.5)
     with pytest.raises(UnavailableError, match="GC604 ssh-keygen did not end within"):
-        anchor.sign(tmp_path / "gridcard.lock", tmp_path / "key")
+        attestation.sign(tmp_path / "gridcard.lock", tmp_path / "key")
 
 
 def test_a_score_that_was_edited_on_the_cards_is_not_attached_and_does_not_pass(

@@ -11,7 +11,7 @@ from gridc.compiler.inputs.items import Items, LoadedItems
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.lock.anchor import Anchor
+from gridc.compiler.lock.attestation import Attestation
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.outcomes import CellOutcomes
@@ -140,7 +140,7 @@ def findings_of(
     return Findings(
         plan=plan,
         lock=Lock(plan.study_digest, study.stamped(), "2026-01-01T00:00:00+00:00", "0.1.0", None, None),
-        anchors=(Anchor("none", "the lock is not committed"),),
+        anchors=(Attestation("none", "the lock is not committed"),),
         results_anchors=(),
         progress=Progress(done * ITEMS, len(scores) * ITEMS, (len(scores) - done) * ITEMS),
         results=digest([each.rows for each in scores]),

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.synthetic import fill, make
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.inputs.models import without_asking
-from gridc.compiler.lock.anchor import Anchor
+from gridc.compiler.lock.attestation import Attestation
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import GridcError
 from gridc.reports.exchange.bundle import CRATE, verify_bundle
@@ -48,9 +48,9 @@ def line(found: Findings, name: str) -> MethodRow:
     return row
 
 
-def token(date: str) -> Anchor:
+def token(date: str) -> Attestation:
     """A third party's date."""
-    return Anchor("token", date, "an authority", date)
+    return Attestation("token", date, "an authority", date)
 
 
 def change(folder: Path, *changes: tuple[str, str]) -> None:
@@ -105,7 +105,8 @@ def test_every_line_that_dates_the_stamp_follows_from_one_finding(study: Path) -
     assert f"{row.words}: data predate the stamp." in statement_texts(found, "leading")
     assert "the stamp replaced it when there were data" in deviation_text(deviation_report(found))
     dated = replace(
-        found, anchors=(Anchor("token", "2020-01-01T00:00:00+00:00", "TSA", "2020-01-01T00:00:00+00:00"),)
+        found,
+        anchors=(Attestation("token", "2020-01-01T00:00:00+00:00", "TSA", "2020-01-01T00:00:00+00:00"),),
     )
     assert dated.vouched is False, "whatever date a token of this lock has, the other answers came first"
     assert line(dated, "vouched").holds == "no"
@@ -269,7 +270,7 @@ def test_what_a_replaced_stamp_was_asked_after_it_was_replaced_is_said_as_such(s
     assert line(found, "stamped_first").holds == "not_measured"
     assert "run again, or a clock was set back" in line(found, "stamped_first").said
     assert "| the stamp replaced it |" in deviation_text(deviation_report(found))
-    between = Anchor("token", "2029-06-01T00:00:00+00:00", "TSA", "2029-06-01T00:00:00+00:00")
+    between = Attestation("token", "2029-06-01T00:00:00+00:00", "TSA", "2029-06-01T00:00:00+00:00")
     assert replace(found, anchors=(between,)).vouched is False
     assert (
         "the first answer of its models to its items is dated 2029"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.lock.anchor import Anchor
+from gridc.compiler.lock.attestation import Attestation
 from gridc.diagnostics.errors import VerificationError
 from gridc.reports.files import deviation_report, file_texts
 from gridc.reports.findings.changes import ScoreDifference
@@ -100,10 +100,10 @@ def test_no_line_of_the_stamp_follows_a_setting(findings: Findings) -> None:
     declared = findings_of(spec, reversing)
     assert line(declared, "forks").holds == "yes"
     assert line(declared, "curve").counts["curves"] == 1
-    given_doi = replace(declared, anchors=(Anchor("registration", "10.17605/OSF.IO/CJW92"),))
+    given_doi = replace(declared, anchors=(Attestation("registration", "10.17605/OSF.IO/CJW92"),))
     assert line(given_doi, "registered").holds == "not_measured"
     assert "Pre-registered" not in line(given_doi, "registered").said
-    record = Anchor(
+    record = Attestation(
         "registration", "10.17605/OSF.IO/CJW92", "the record in cjw92.json", "2026-01-01T12:00:00+00:00"
     )
     assert line(replace(declared, anchors=(record,)), "registered").holds == "yes"
@@ -133,7 +133,7 @@ def test_the_stamp_came_first_only_where_events_and_dates_show_it(
     "time, expected", [("2026-01-01T00:00:00+00:00", "yes"), ("2026-02-01T00:00:00+00:00", "no")]
 )
 def test_a_third_party_vouches_only_for_its_own_time(time: str, expected: str, findings: Findings) -> None:
-    token = Anchor("token", time, "root.pem", time)
+    token = Attestation("token", time, "root.pem", time)
     assert line(replace(findings, anchors=(token,)), "vouched").holds == expected
     assert line(replace(findings, anchors=(replace(token, by=None),)), "vouched").holds == "no"
 

@@ -1,14 +1,15 @@
-"""A spec written out in full before it is validated: its base, the levels that it states in short, and files.
+"""Expands a spec: writes out its base, its short forms and the files that hold its levels.
 
-One table can stand for several: `id = ["ant", "bee"]` is one table for each, which share its other keys, and
-`{id}` in a text is the id. Levels of an axis can be stated in short, as `values` of one key or as the rows of
-a file (`levels`), and have the `tier` and `provenance` of the axis where they state none. All are written out
-before the spec is validated, so that everything else sees tables as if they had been typed: selectors and
-reports name them, a stamp covers them, and a change of one is a deviation. An error in a row is shown where
-the spec names its column, with the row of the file.
+This happens before validation, so that everything later sees tables as if they had been typed: selectors and
+reports name them, a stamp covers them, and a change of one is a deviation.
 
-A spec that extends another one (`extends = "base.toml"`) says only in what it differs. The base's tables
-stand, and the extension's are written over them:
+One table can stand for several: `id = ["ant", "bee"]` is one table for each id. They share its other keys,
+and `{id}` in a text becomes the id. Levels of an axis can be stated in short, as `values` of one key or as
+the rows of a file (`levels`). Levels without a `tier` or `provenance` take that of the axis. An error in a
+row is shown where the spec names its column, with the row of the file.
+
+A spec that extends another one (`extends = "base.toml"`) states only what differs. Its tables are written
+over those of the base:
 
     a table ([study], [analysis], ...)         key by key
     entries with an `id` ([[model]], ...)      into the base's entry of that id, or else added after them
@@ -47,8 +48,8 @@ from gridc.schema.statistics import kind_of_id
 
 @dataclass(frozen=True)
 class PlacedValue:
-    """A value with the place where it is written: a table's keys, a list's entries, or a plain value. `row`
-    says which row of a file holds it, where the spec only names the column."""
+    """A value (a table, a list or a plain value) with the place where it is written. `row` says which row of
+    a file holds it where the spec only names the column."""
 
     value: Any
     source: Source
@@ -64,8 +65,8 @@ class PlacedValue:
 
 @dataclass(frozen=True)
 class ExpandedSpec(Source):
-    """A spec with its bases and the levels of its axes written out. `path` and `text` are those of the file
-    that extends, `files` are all, that one first."""
+    """A spec with its bases and the levels of its axes written out. `path` and `text` are those of the
+    extending file; `files` has all files, that one first."""
 
     files: tuple[Source, ...] = field(repr=False)
     tree: PlacedValue = field(repr=False)
@@ -92,8 +93,8 @@ class ExpandedSpec(Source):
 
     def _row(self, path: KeyPath) -> str:
         """The row of a file that a value comes from."""
-        known = (self._written.get(path[:length]) for length in range(len(path), 0, -1))
-        nearest = next((node for node in known if node is not None), None)
+        nodes = (self._written.get(path[:length]) for length in range(len(path), 0, -1))
+        nearest = next((node for node in nodes if node is not None), None)
         return "" if nearest is None else nearest.row
 
     def _meant(self, path: KeyPath) -> str | None:
@@ -101,12 +102,12 @@ class ExpandedSpec(Source):
         node, siblings = self._written.get(path), self._written.get(path[:-1])
         if node is None or siblings is None or entry_id(node) is None or not isinstance(siblings.value, list):
             return None
-        others = [
+        base_ids = [
             name
             for sibling in siblings.value
             if sibling.source is not node.source and (name := entry_id(sibling))
         ]
-        near = did_you_mean(f"{entry_id(node)}", others) if others else ""
+        near = did_you_mean(f"{entry_id(node)}", base_ids) if base_ids else ""
         return f"it is a new entry: {near}" if near.startswith("did you mean") else None
 
     @property
@@ -124,7 +125,7 @@ def placed(value: Any, source: Source, path: KeyPath) -> PlacedValue:
 
 
 def _nodes(node: PlacedValue, path: KeyPath) -> Iterator[tuple[KeyPath, PlacedValue]]:
-    """Every part of a tree, by its path in the whole."""
+    """Every part of a tree, with its path in the whole tree."""
     yield path, node
     if isinstance(node.value, dict):
         for key, inner in node.value.items():
@@ -147,13 +148,14 @@ def text_at(entry: PlacedValue, key: str) -> str | None:
 
 STATED = {"values", "levels", *OF_AXIS}
 PARTED = ("prompt", "system", "vars")
-"""Keys whose value is a table of parts, none of them a list: as in `vars = { length = [4, 8] }`."""
+"""Keys whose value is a table of parts. No part is a list, so a list in one states levels: as in
+`vars = { length = [4, 8] }`."""
 LONGEST = 40
 """Characters of a value that names itself."""
 
 
 class _Refused(Exception):
-    """Levels that cannot be written out: what is wrong."""
+    """Raised for levels that cannot be written out; it carries what is wrong."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         self.diagnostics = diagnostics
@@ -184,7 +186,7 @@ def one_each(tree: PlacedValue) -> PlacedValue:
     for table in SEVERAL:
         listed = merged.get(table)
         if listed is not None and isinstance(listed.value, list):
-            rows = [row for stated in listed.value for row in _for_each_id(stated, table)]
+            rows = [row for merged_row in listed.value for row in _for_each_id(merged_row, table)]
             merged[table] = _with_value(listed, rows)
     return _with_value(tree, merged)
 
@@ -197,20 +199,20 @@ def _for_each_id(row: PlacedValue, table: str) -> Iterator[PlacedValue]:
     if not isinstance(ids.value, list) or not ids.value:
         yield row if table != KIND_BY_ID[0] else _with_value(row, {**_its_kind(ids), **row.value})
         return
-    own = {key: node for key, node in row.value.items() if key != "id"}
-    length = len(json.dumps(_with_value(row, own).plain(), default=str))
+    shared = {key: node for key, node in row.value.items() if key != "id"}
+    length = len(json.dumps(_with_value(row, shared).plain(), default=str))
     if len(ids.value) * length > MAX_BYTES:
         message = f"written out, this table would be {len(ids.value):,} tables of {length:,} characters"
         raise SpecError([row.source.diagnose("GC104", ids.path, message, "name fewer ids in one table")])
     for name in ids.value:
         kind = _its_kind(name) if table == KIND_BY_ID[0] else {}
-        yield _with_value(row, {**kind, **_named(_with_value(row, own), name.value).value, "id": name})
+        yield _with_value(row, {**kind, **_named(_with_value(row, shared), name.value).value, "id": name})
 
 
 def _its_kind(name: PlacedValue) -> dict[str, PlacedValue]:
     """A statistic that says no kind is of the kind of its id, which may say `k` too."""
-    said = kind_of_id(name.value) if isinstance(name.value, str) else {}
-    return {key: _with_value(name, value) for key, value in said.items()}
+    kind = kind_of_id(name.value) if isinstance(name.value, str) else {}
+    return {key: _with_value(name, value) for key, value in kind.items()}
 
 
 def _named(node: PlacedValue, name: Any) -> PlacedValue:
@@ -261,7 +263,7 @@ def _written(
         return axis
     shared = {key: axis.value[key] for key in OF_AXIS if key in axis.value}
     for key, node in shared.items():
-        if node.value == "":  # no level may take it, and then nobody else looks at it
+        if node.value == "":  # where every level states its own, validation would never see this one
             message = f"`{key}` of {_called(axis)} is empty"
             raise _Refused(node.source.diagnose("GC104", node.path, message, f"write {_EXAMPLES[key]}"))
     made: list[PlacedValue] = [
@@ -276,24 +278,24 @@ def _written(
         if not isinstance(file.value, dict):
             return axis
         try:
-            stated = LevelFile.model_validate(file.plain())
+            level_file = LevelFile.model_validate(file.plain())
         except ValidationError:
             return axis
-        made += _of_file(axis, file, stated, tree, folder, files, rules)
+        made += _of_file(axis, file, level_file, tree, folder, files, rules)
     kept = {key: node for key, node in axis.value.items() if key not in STATED}
     return PlacedValue(
         {**kept, "level": PlacedValue(made, listed.source, listed.path)}, axis.source, axis.path
     )
 
 
-def _shared(axis: PlacedValue, stated: set[str]) -> dict[str, PlacedValue]:
+def _shared(axis: PlacedValue, stated_keys: set[str]) -> dict[str, PlacedValue]:
     """What levels have of the axis: tier and provenance, where they state none."""
-    lacking = [key for key in OF_AXIS if key not in stated and key not in axis.value]
+    lacking = [key for key in OF_AXIS if key not in stated_keys and key not in axis.value]
     if lacking:
         message = f"levels of {_called(axis)} lack {' and '.join(f'`{key}`' for key in lacking)}"
         help = f"write {' and '.join(_EXAMPLES[key] for key in lacking)} in the axis"
         raise _Refused(axis.source.diagnose("GC103", axis.path, message, help, at_key=True))
-    return {key: axis.value[key] for key in OF_AXIS if key not in stated}
+    return {key: axis.value[key] for key in OF_AXIS if key not in stated_keys}
 
 
 _EXAMPLES = {"tier": 'tier = "core"', "provenance": 'provenance = "where the choice comes from"'}
@@ -307,47 +309,47 @@ def _called(axis: PlacedValue) -> str:
 
 
 def _of_values(axis: PlacedValue, values: PlacedValue) -> Iterator[PlacedValue]:
-    ((key, held),) = values.value.items()
-    here = held.source
+    ((key, varied),) = values.value.items()
+    source = varied.source
     if key not in Effects.model_fields:
-        meant = key_meant(held.path[:-1], key, held.plain(), here.values, Effects.model_fields)
+        meant = key_meant(varied.path[:-1], key, varied.plain(), source.values, Effects.model_fields)
         help = meant or did_you_mean(key, Effects.model_fields)
         message = f"unknown key `{key}` in the values of {_called(axis)}"
-        raise _Refused(here.diagnose("GC101", held.path, message, help, at_key=True))
-    part = _varied_part(key, held)
+        raise _Refused(source.diagnose("GC101", varied.path, message, help, at_key=True))
+    part = _varied_part(key, varied)
     if part is not None:
-        named = [(_name(part, node), _of_part(part, node)) for node in held.value[part].value]
-    elif isinstance(held.value, dict):
-        named = list(held.value.items())
-    elif isinstance(held.value, list):
-        named = [(_name(key, node), node) for node in held.value]
+        named = [(_name(part, node), _of_part(part, node)) for node in varied.value[part].value]
+    elif isinstance(varied.value, dict):
+        named = list(varied.value.items())
+    elif isinstance(varied.value, list):
+        named = [(_name(key, node), node) for node in varied.value]
     else:
         message = f"`{key}` of `values` must be a list, or a table of names"
-        shown = json.dumps(held.value, ensure_ascii=False)
-        raise _Refused(here.diagnose("GC102", held.path, message, f"values = {{ {key} = [{shown}] }}"))
+        shown = json.dumps(varied.value, ensure_ascii=False)
+        raise _Refused(source.diagnose("GC102", varied.path, message, f"values = {{ {key} = [{shown}] }}"))
     if not named:
         help = "name two or more, or leave the axis out: [harness] says what every call has"
-        raise _Refused(here.diagnose("GC104", held.path, f"`{key}` of `values` has none", help))
+        raise _Refused(source.diagnose("GC104", varied.path, f"`{key}` of `values` has none", help))
     shared = _shared(axis, set())
     for number, (name, node) in enumerate(named):
         if name in dict(named[:number]):
             help = f"leave one out, or name each: values = {{ {key} = {{ NAME = ..., OTHER = ... }} }}"
-            raise _Refused(here.diagnose("GC201", node.path, f"two values are called `{name}`", help))
+            raise _Refused(source.diagnose("GC201", node.path, f"two values are called `{name}`", help))
         level = {"id": PlacedValue(name, node.source, node.path), **shared, key: node}
         yield PlacedValue(level, node.source, node.path)
 
 
-def _varied_part(key: str, held: PlacedValue) -> str | None:
+def _varied_part(key: str, varied: PlacedValue) -> str | None:
     """The part of a key whose values are listed; None where the key's own values are named."""
-    if key not in PARTED or not isinstance(held.value, dict):
+    if key not in PARTED or not isinstance(varied.value, dict):
         return None
-    listed = [part for part, node in held.value.items() if isinstance(node.value, list)]
-    if listed and len(held.value) > 1:
+    listed = [part for part, node in varied.value.items() if isinstance(node.value, list)]
+    if listed and len(varied.value) > 1:
         help = (
             f"an axis for each; or name the levels: {key} = {{ NAME = {{ {listed[0]} = ... }}, OTHER = ... }}"
         )
         message = f"several parts of `{key}` vary in one axis"
-        raise _Refused(held.source.diagnose("GC104", held.path, message, help))
+        raise _Refused(varied.source.diagnose("GC104", varied.path, message, help))
     return listed[0] if listed else None
 
 
@@ -356,8 +358,8 @@ def _of_part(part: str, node: PlacedValue) -> PlacedValue:
 
 
 def _name(key: str, node: PlacedValue) -> str:
-    """What a value is called that has no name: a number as canonical JSON writes it, so that 0 and 0.0 are
-    one; a text with a dash in place of what an id cannot have."""
+    """The name of a level that is stated only by its value: a number as canonical JSON writes it, so that 0
+    and 0.0 have one name; a text with dashes for characters that an id cannot have."""
     value = node.plain()
     text = re.sub(r"[^A-Za-z0-9_.\-]+", "-", value) if isinstance(value, str) else ""
     if isinstance(value, bool | int | float):
@@ -376,14 +378,14 @@ def _name(key: str, node: PlacedValue) -> str:
 def _of_file(
     axis: PlacedValue,
     file: PlacedValue,
-    stated: LevelFile,
+    level_file: LevelFile,
     tree: PlacedValue,
     folder: Path,
     files: dict[Path, Source],
     rules: list[PlacedValue],
 ) -> list[PlacedValue]:
-    name = stated.source.removeprefix("path:")
-    path, text = _read(stated.source, file, folder)
+    name = level_file.source.removeprefix("path:")
+    path, text = _read(level_file.source, file, folder)
     files[path] = Source(path, text, {})
     rows = list(_rows(name, text, file))
     columns = {column for _, row in rows for column in row}
@@ -403,10 +405,14 @@ def _of_file(
             _require_benchmark(benchmark, tree, file)
             tied.setdefault(str(benchmark.value), []).append(str(level["id"].value) if "id" in level else "")
         levels.append(PlacedValue(level, file.source, file.path, at))
-    others = [benchmark for benchmark in _benchmarks(tree) if benchmark not in tied]
-    if others and sum(map(len, tied.values())) == len(levels) and not {"level", "values"} & axis.value.keys():
+    without_level = [benchmark for benchmark in _benchmarks(tree) if benchmark not in tied]
+    if (
+        without_level
+        and sum(map(len, tied.values())) == len(levels)
+        and not {"level", "values"} & axis.value.keys()
+    ):
         node, help = file.value["benchmark"], "an empty field: a level of every benchmark"
-        message = f"no level of {_called(axis)} is one of `{others[0]}`"
+        message = f"no level of {_called(axis)} is one of `{without_level[0]}`"
         raise _Refused(node.source.diagnose("GC301", node.path, message, help))
     rules += _kept_apart(axis, file, tied, tree, name)
     return levels
@@ -439,7 +445,7 @@ def _rows(name: str, text: str, file: PlacedValue) -> Iterator[tuple[int, Mappin
         help = _CSV if name.endswith(".csv") else _JSONL
         return _Refused(where.source.diagnose("GC356", where.path, f"{name}, row {row}: {problem}", help))
 
-    number = found = 0
+    number = levels = 0
     if name.endswith(".csv"):
         header: list[str] = []
         try:
@@ -451,7 +457,7 @@ def _rows(name: str, text: str, file: PlacedValue) -> Iterator[tuple[int, Mappin
                 elif record and len(record) != len(header):
                     raise refuse(number, f"{len(record)} fields, the header has {len(header)}")
                 elif record:
-                    found += 1
+                    levels += 1
                     yield number, dict(zip(header, record, strict=True))
         except csv.Error as error:
             raise refuse(number + 1, str(error)) from None
@@ -465,9 +471,9 @@ def _rows(name: str, text: str, file: PlacedValue) -> Iterator[tuple[int, Mappin
                 raise refuse(number, f"not JSON: {error}") from None
             if not isinstance(row, dict):
                 raise refuse(number, "it is not an object with keys")
-            found += 1
+            levels += 1
             yield number, row
-    if not found:
+    if not levels:
         raise refuse(1, "no row holds a level")
 
 
@@ -476,7 +482,7 @@ def _columns(
 ) -> tuple[dict[str, PlacedValue], dict[str, PlacedValue]]:
     """For each key the column that holds it, and what is the same in every row."""
     wrong = []
-    held: dict[str, PlacedValue] = {}
+    of_columns: dict[str, PlacedValue] = {}
     fixed: dict[str, PlacedValue] = {}
     for key, node in file.value.items():
         if key == "source":
@@ -484,7 +490,7 @@ def _columns(
         if key == "tier" and node.value in tiers:
             fixed[key] = node
             continue
-        held[key] = node
+        of_columns[key] = node
         for column in node.value.values() if isinstance(node.value, dict) else [node]:
             if column.value not in columns:
                 message = f"`{name}` has no column `{column.value}`"
@@ -494,21 +500,22 @@ def _columns(
                 wrong.append(column.source.diagnose("GC202", column.path, message, help))
     if wrong:
         raise _Refused(*wrong)
-    return held, fixed
+    return of_columns, fixed
 
 
 def _cell(node: PlacedValue, row: Mapping[str, Any], at: str) -> PlacedValue | None:
     """What a row has in a column, or in those of a table; None where the field is empty."""
     if isinstance(node.value, dict):
         parts = {part: _cell(column, row, at) for part, column in node.value.items()}
-        stated = {part: value for part, value in parts.items() if value is not None}
-        return PlacedValue(stated, node.source, node.path, at) if stated else None
+        filled = {part: value for part, value in parts.items() if value is not None}
+        return PlacedValue(filled, node.source, node.path, at) if filled else None
     value = row.get(node.value)
     return None if value in (None, "") else _placed_in_row(value, node, at)
 
 
 def _placed_in_row(value: Any, node: PlacedValue, at: str) -> PlacedValue:
-    """A value of a row at the place of its column; a whole number as an id is written out."""
+    """A value of a row at the place of its column."""
+    # JSON rows often number their levels, and an id is text.
     if node.path[-1] == "id" and isinstance(value, int):
         value = str(value)
     return PlacedValue(value, node.source, node.path, at)
@@ -516,8 +523,8 @@ def _placed_in_row(value: Any, node: PlacedValue, at: str) -> PlacedValue:
 
 def _tiers(tree: PlacedValue) -> tuple[str, ...]:
     study = tree.value.get("study")
-    stated = study.plain().get("tiers") if study is not None and isinstance(study.value, dict) else None
-    return tuple(map(str, stated)) if isinstance(stated, list) else TIERS
+    declared = study.plain().get("tiers") if study is not None and isinstance(study.value, dict) else None
+    return tuple(map(str, declared)) if isinstance(declared, list) else TIERS
 
 
 # levels of one benchmark
@@ -529,18 +536,18 @@ def _benchmarks(tree: PlacedValue) -> list[str]:
     return [name for entry in entries if (name := text_at(entry, "id")) is not None]
 
 
-def _require_benchmark(stated: PlacedValue, tree: PlacedValue, file: PlacedValue) -> None:
-    known = _benchmarks(tree)
-    if stated.value not in known:
-        message = f"no benchmark is called `{stated.value}` ({stated.row})"
-        help = did_you_mean(str(stated.value), known)
-        raise _Refused(stated.source.diagnose("GC202", stated.path, message, help))
+def _require_benchmark(benchmark: PlacedValue, tree: PlacedValue, file: PlacedValue) -> None:
+    declared = _benchmarks(tree)
+    if benchmark.value not in declared:
+        message = f"no benchmark is called `{benchmark.value}` ({benchmark.row})"
+        help = did_you_mean(str(benchmark.value), declared)
+        raise _Refused(benchmark.source.diagnose("GC202", benchmark.path, message, help))
 
 
 def _kept_apart(
     axis: PlacedValue, file: PlacedValue, tied: Mapping[str, list[str]], tree: PlacedValue, name: str
 ) -> Iterator[PlacedValue]:
-    """For each benchmark that levels are of, the exclusion of them on the others."""
+    """An exclusion for each benchmark that has levels of its own: no other benchmark is asked with them."""
     for benchmark, ids in tied.items():
         if {benchmark} == set(_benchmarks(tree)):
             continue  # there is no other
@@ -551,7 +558,7 @@ def _kept_apart(
 
 
 def _placed(node: PlacedValue, path: KeyPath) -> PlacedValue:
-    """What is written nowhere, at the place of what makes it."""
+    """A generated table, placed where the key that generates it stands: it is written nowhere itself."""
     value = node.value
     if isinstance(value, dict):
         value = {key: _placed(inner, path) for key, inner in value.items()}
@@ -586,7 +593,8 @@ def expanded_text(source: Source) -> str:
 
 
 def spec_files(path: Path) -> dict[Path, str]:
-    """The files that a spec is written in, itself first, with their digests: those that can be read."""
+    """The files that a spec is written in, itself first, with their digests. Files that cannot be read are
+    left out: who asks has a lock or a report to make, and the spec's errors are shown elsewhere."""
     digests: dict[Path, str] = {}
     with suppress(SpecError, OSError):
         source = read_source(path)
@@ -597,7 +605,8 @@ def spec_files(path: Path) -> dict[Path, str]:
 
 
 def _expand(source: Source, above: list[Source]) -> PlacedValue:
-    """The tree of a spec. `above` has the files that extend it, and gets it and its bases."""
+    """The tree of a spec, on top of its bases. `above` has the files that extend it; the spec and its bases
+    are added to it."""
     above.append(source)
     written = {key: value for key, value in source.values.items() if key not in (EXTENDS, REMOVE)}
     tree = one_each(placed(written, source, ()))
@@ -615,6 +624,7 @@ def _expand(source: Source, above: list[Source]) -> PlacedValue:
             findings.append(source.diagnose("GC202", (REMOVE, number), message, help))
     if findings:
         raise SpecError(findings)
+    # A list that `remove` emptied is left out: validation would refuse `[[axis]]` without an entry.
     emptied = {key for key, node in base.value.items() if node.value == [] != whole.value[key].value}
     base = _with_value(base, {key: node for key, node in base.value.items() if key not in emptied})
     return _document(base, tree)
@@ -704,7 +714,7 @@ def _entries(base: PlacedValue, top: PlacedValue) -> PlacedValue:
     merged: list[PlacedValue] = list(base.value)
     places = {entry_id(entry): place for place, entry in enumerate(merged) if entry_id(entry)}
     for entry in top.value:
-        place = places.pop(entry_id(entry), None)  # a second entry of an id is added, and refused as a twin
+        place = places.pop(entry_id(entry), None)  # a second entry with this id is added, and refused later
         if place is None:
             merged.append(entry)
         else:
@@ -720,8 +730,8 @@ def _is_table_array(node: PlacedValue) -> bool:
 
 
 def _tree_without(node: PlacedValue, path: str) -> tuple[PlacedValue, tuple[str, str] | None]:
-    """The tree without what a path names, as in `binds`: keys, and ids of entries (a waiver's code). A name
-    may hold dots, so the longest that fits is meant. With a problem and a way out where nothing fits."""
+    """The tree without what a path names by keys and ids of entries (a waiver's code); and where nothing
+    fits, a problem and a way out. Ids may hold dots, so the longest name that fits is taken."""
     parts = _parts(node)
     fits = [name for name in parts if path == name or path.startswith(f"{name}.")]
     if not fits:
@@ -756,6 +766,7 @@ def _with_value(node: PlacedValue, value: Any) -> PlacedValue:
 
 
 def base_digests(path: Path) -> dict[str, str]:
-    """By name, the files that a spec is written in, as a lock names them; nothing of a spec in one file."""
+    """SHA-256 of the files that a spec is written in, by name, as a lock holds them; empty where the spec is
+    one file, which the stamp covers already."""
     files = spec_files(path)
     return {file.name: value for file, value in files.items()} if len(files) > 1 else {}

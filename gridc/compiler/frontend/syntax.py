@@ -1,7 +1,6 @@
-"""What to write in place of a text that is no TOML: at the place of the mistake, in the words of a TOML file.
+"""Diagnostics for a text that is not valid TOML: where the mistake is, and a line to write instead.
 
-A line that is offered in place of another has been read by `tomllib` first, so that whoever writes it comes
-past this mistake.
+Every line that is offered has been read by `tomllib` first, so writing it does remove the mistake.
 """
 
 import json
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def syntax_error(message: str, text: str, path: Path) -> Diagnostic:
-    """What is wrong with a text of which `tomllib` says `message`, where, and the way out."""
+    """The diagnostic (GC001) for a text that `tomllib` refused with `message`."""
     place = re.search(r" \(at line (\d+), column (\d+)\)$", message)
     if place:
         message, span = message[: place.start()], Span(int(place[1]), int(place[2]))
@@ -34,22 +33,23 @@ def syntax_error(message: str, text: str, path: Path) -> Diagnostic:
     message = message[:1].lower() + message[1:]
     lines = lines_of(text)
     if message.startswith(_STATED_AGAIN):
-        found = _stated_twice(text, span)
-        if found is not None:
-            return Diagnostic("GC001", found.problem, str(path), found.span, found.help,
-                              lines[found.span.line - 1])  # fmt: skip
+        twice = _stated_twice(text, span)
+        if twice is not None:
+            return Diagnostic("GC001", twice.problem, str(path), twice.span, twice.help,
+                              lines[twice.span.line - 1])  # fmt: skip
     help = _help(message, text, span)
     return Diagnostic("GC001", message, str(path), span, help, lines[span.line - 1])
 
 
 def _end(text: str) -> Span:
-    """Where a document ends, but for line breaks."""
+    """The end of a document, before its last line breaks."""
     lines = lines_of(text.rstrip("\r\n"))
     return Span(len(lines), len(lines[-1]) + 1)
 
 
 def _open_quote(message: str, text: str) -> Span | None:
-    """Where the quote stands that nothing closes up to the document's end: it is the last of its kind."""
+    """The opening quote that is never closed. It is the last of its kind: any earlier one was closed by
+    it."""
     wanted = re.fullmatch(r"Expected (['\"])(['\"]+)\1", message)
     at = text.rfind(wanted[2]) if wanted else -1
     return Span(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if at >= 0 else None
@@ -69,16 +69,16 @@ _WORDS = (
     (r"^Illegal character '\\n'$", _NOT_CLOSED),
     (r"', '", "."),
 )
-"""tomllib's messages, where they speak of Python or of parsing, in the words of a TOML file."""
+"""Replacements in tomllib's messages, which speak of Python or of parsing."""
 
 
-# What is said twice
+# keys and tables that are written twice
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A header (`brackets` is 1 or 2) or a key with its value (0): its name, the header that it stands below
-    (its number; None: the top), and where it is."""
+    """A header (`brackets` is 1 or 2) or a key with its value (0). `below` is the index of the header that a
+    key stands below, None at the top."""
 
     brackets: int
     parts: tuple[str, ...]
@@ -104,109 +104,118 @@ class _Twice:
 
 
 def _statements(text: str) -> list[_Statement]:
-    found: list[_Statement] = []
+    statements: list[_Statement] = []
 
     def add(brackets: int, node: "Node", below: int | None, last: int) -> None:
         row, column = node.start_point
         length = max(node.end_point[1] - column, 1)
         span = Span(row + 1, column + 1, length)
-        with suppress(ValueError):  # the tree of a text that is no TOML has keys in pieces
-            found.append(_Statement(brackets, tuple(key_parts(node)), below, span, last))
+        with suppress(ValueError):  # in a text that is not TOML, tree-sitter may cut a key into pieces
+            statements.append(_Statement(brackets, tuple(key_parts(node)), below, span, last))
 
     for node in syntax_tree(text).named_children:
         if node.type == "pair":
             add(0, node.named_children[0], None, node.end_point[0] + 1)
         elif node.type in ("table", "table_array_element"):
             header, *pairs = node.named_children
-            below = len(found)
+            below = len(statements)
             add(1 if node.type == "table" else 2, header, None, header.start_point[0] + 1)
             for pair in pairs:
                 if pair.type == "pair":
                     add(0, pair.named_children[0], below, pair.end_point[0] + 1)
-    return found
+    return statements
 
 
 def _stated_twice(text: str, span: Span) -> _Twice | None:
-    """What stands twice, with the first of the two; None where the tree does not show it."""
-    stated = _statements(text)
-    here = next((each for each in reversed(stated) if each.line <= span.line <= each.last), None)
-    if here is None:
+    """The repeated key or table, compared with its first occurrence; None where the tree does not show it."""
+    statements = _statements(text)
+    current = next(
+        (statement for statement in reversed(statements) if statement.line <= span.line <= statement.last),
+        None,
+    )
+    if current is None:
         return None
-    before = stated[: stated.index(here)]
-    if not here.brackets:
-        return _key_twice(here, before)
-    return _table_twice(here, before)
+    before = statements[: statements.index(current)]
+    if not current.brackets:
+        return _key_twice(current, before)
+    return _table_twice(current, before)
 
 
-def _key_twice(here: _Statement, before: Sequence[_Statement]) -> _Twice | None:
-    beside = [each for each in before if not each.brackets and each.below == here.below]
-    for each in beside:
-        shared = min(len(each.parts), len(here.parts))
-        if each.parts[:shared] == here.parts[:shared]:
-            problem = f"`{each}` is written in this table already, on line {each.line}"
-            if each.parts == here.parts:
-                return _Twice(problem, here.span, f"leave out this line, or line {each.line}")
-            return _Twice(problem, here.span, f"write `{here}` into the braces of line {each.line}")
+def _key_twice(current: _Statement, before: Sequence[_Statement]) -> _Twice | None:
+    same_table = [key for key in before if not key.brackets and key.below == current.below]
+    for key in same_table:
+        shared = min(len(key.parts), len(current.parts))
+        if key.parts[:shared] == current.parts[:shared]:
+            problem = f"`{key}` is written in this table already, on line {key.line}"
+            if key.parts == current.parts:
+                return _Twice(problem, current.span, f"leave out this line, or line {key.line}")
+            return _Twice(problem, current.span, f"write `{current}` into the braces of line {key.line}")
     return None
 
 
-def _table_twice(here: _Statement, before: Sequence[_Statement]) -> _Twice | None:
-    headers = [each for each in before if each.brackets]
-    listed = _is_list(here.parts)
-    name = ".".join(here.parts)
-    for each in headers:
-        if each.parts != here.parts:
+def _table_twice(current: _Statement, before: Sequence[_Statement]) -> _Twice | None:
+    headers = [statement for statement in before if statement.brackets]
+    listed = _is_list(current.parts)
+    name = ".".join(current.parts)
+    for earlier in headers:
+        if earlier.parts != current.parts:
             continue
-        if each.brackets == here.brackets == 1 and not listed:
-            problem = f"the table `{here}` is declared twice, first on line {each.line}"
-            help = f"move its keys up, below line {each.line}, and leave this header out"
-            return _Twice(problem, here.span, help)
-        if here.brackets == 2 and listed is False:
-            problem = f"the table `{each}` stands on line {each.line}, and there is one"
-            help = f"move the keys up, below line {each.line}, and leave this header out"
-            return _Twice(problem, here.span, help)
-        single = each if each.brackets == 1 else here
+        if earlier.brackets == current.brackets == 1 and not listed:
+            problem = f"the table `{current}` is declared twice, first on line {earlier.line}"
+            help = f"move its keys up, below line {earlier.line}, and leave this header out"
+            return _Twice(problem, current.span, help)
+        if current.brackets == 2 and listed is False:
+            problem = f"the table `{earlier}` stands on line {earlier.line}, and there is one"
+            help = f"move the keys up, below line {earlier.line}, and leave this header out"
+            return _Twice(problem, current.span, help)
+        single = earlier if earlier.brackets == 1 else current
         problem = f"`{single}` is one table, and there are several of `{name}`"
-        also = f", and on line {here.line}" if single is each and here.brackets == 1 else ""
+        also = f", and on line {current.line}" if single is earlier and current.brackets == 1 else ""
         return _Twice(problem, single.span, f"write `[[{name}]]` here{also}")
-    if here.brackets == 2:
+    if current.brackets == 2:
         # `[[axis.level]]` has made a table of `axis`: the `[[axis]]` that it belongs to is missing, or
         # stands there under another name.
-        inner = next((each for each in headers if each.parts[: len(here.parts)] == here.parts), None)
+        inner = next(
+            (header for header in headers if header.parts[: len(current.parts)] == current.parts), None
+        )
         if inner is not None:
-            above = [each for each in headers if each.line < inner.line and each.parts[-1] == here.parts[-1]]
+            above = [
+                header
+                for header in headers
+                if header.line < inner.line and header.parts[-1] == current.parts[-1]
+            ]
             if above:
-                problem = f"`{above[-1]}` is no `{here}`, to which `{inner}` on line {inner.line} belongs"
-                return _Twice(problem, above[-1].span, f"write `{here}` here")
-            problem = f"no `{here}` stands above `{inner}`, which is part of one"
-            return _Twice(problem, inner.span, f"write `{here}` with its keys above this line")
-    for each in before:
-        full = (*(before[each.below].parts if each.below is not None else ()), *each.parts)
-        if not each.brackets and full == here.parts[: len(full)]:
-            problem = f"`{'.'.join(full)}` has its value already, on line {each.line}"
-            help = f"write these keys into the braces of line {each.line}, and leave this header out"
-            return _Twice(problem, here.span, help)
-        if not each.brackets and full[: len(here.parts)] == here.parts:
-            problem = f"`{name}` has a key already, on line {each.line}"
-            as_there = ".".join((*each.parts[:-1], "KEY"))
+                problem = f"`{above[-1]}` is no `{current}`, to which `{inner}` on line {inner.line} belongs"
+                return _Twice(problem, above[-1].span, f"write `{current}` here")
+            problem = f"no `{current}` stands above `{inner}`, which is part of one"
+            return _Twice(problem, inner.span, f"write `{current}` with its keys above this line")
+    for earlier in before:
+        full = (*(before[earlier.below].parts if earlier.below is not None else ()), *earlier.parts)
+        if not earlier.brackets and full == current.parts[: len(full)]:
+            problem = f"`{'.'.join(full)}` has its value already, on line {earlier.line}"
+            help = f"write these keys into the braces of line {earlier.line}, and leave this header out"
+            return _Twice(problem, current.span, help)
+        if not earlier.brackets and full[: len(current.parts)] == current.parts:
+            problem = f"`{name}` has a key already, on line {earlier.line}"
+            as_there = ".".join((*earlier.parts[:-1], "KEY"))
             help = f"write these keys there, each as `{as_there}`, and leave this header out"
-            return _Twice(problem, here.span, help)
+            return _Twice(problem, current.span, help)
     return None
 
 
 def _is_list(parts: Sequence[str]) -> bool | None:
     """Whether a spec has several tables of this name; None for a name that the language does not have."""
     schema = _schema()
-    here: Any = schema
+    node: Any = schema
     listed = None
     for part in parts:
-        here = here.get("properties", {}).get(part)
-        if here is None:
+        node = node.get("properties", {}).get(part)
+        if node is None:
             return None
-        listed = "items" in here
-        here = here.get("items", here)
-        if "$ref" in here:
-            here = schema["$defs"][here["$ref"].rpartition("/")[2]]
+        listed = "items" in node
+        node = node.get("items", node)
+        if "$ref" in node:
+            node = schema["$defs"][node["$ref"].rpartition("/")[2]]
     return listed
 
 
@@ -217,19 +226,19 @@ def _schema() -> Any:
     return published.model_schema("gridcard")
 
 
-# What to write
+# what to write instead
 
 
 def _help(message: str, text: str, span: Span) -> str | None:
-    """The way out of what people write who know Python, JSON, YAML, or a word processor."""
+    """The way out of a mistake that people make who know Python, JSON or YAML, or use a word processor."""
     line = lines_of(text)[span.line - 1]
-    here = line[span.column - 1 :]
+    rest = line[span.column - 1 :]
     if message == "invalid value":
-        if word := re.match(r"(true|false)\b", here, re.IGNORECASE):
+        if word := re.match(r"(true|false)\b", rest, re.IGNORECASE):
             return f"write it in lower case: {word[0].lower()}"
-        if re.match(r"(none|null|nil|[-+]?(nan|inf(inity)?))\b", here, re.IGNORECASE):
+        if re.match(r"(none|null|nil|[-+]?(nan|inf(inity)?))\b", rest, re.IGNORECASE):
             return "leave the key out, and it has its default"
-        if number := re.match(r"([-+]?)(\.\d+)", here):
+        if number := re.match(r"([-+]?)(\.\d+)", rest):
             return f"write the number as {number[1]}0{number[2]}"
     if message == _NOT_CLOSED:
         return 'close the text with the quote that opens it; one of several lines stands between """ and """'
@@ -239,7 +248,7 @@ def _help(message: str, text: str, span: Span) -> str | None:
     straight = line.translate(_STRAIGHT)
     if straight != line:
         return f"write `{straight.strip()}` here: quotes are straight in TOML"
-    if message == "invalid value" and (bare := re.match(r"[A-Za-z_][^\s,#\]}\"']*", here)):
+    if message == "invalid value" and (bare := re.match(r"[A-Za-z_][^\s,#\]}\"']*", rest)):
         return f'write a text between quotes: "{bare[0]}"'
     if (comment := re.match(r"\s*//(.*)", line)) is not None:
         return f"write `#{comment[1]}` here"
@@ -248,7 +257,9 @@ def _help(message: str, text: str, span: Span) -> str | None:
         if joined is not None:
             return f"a table in braces stands on one line: write `{joined}`"
     if (several := _one_by_one(line)) is not None:
-        return f"write each key on a line of its own: {' and '.join(f'`{each}`' for each in several)}"
+        return (
+            f"write each key on a line of its own: {' and '.join(f'`{statement}`' for statement in several)}"
+        )
     if line.lstrip().startswith("{") and span.line == 1:
         return "this is JSON, and a spec is TOML: `gridc init` writes a first one"
     return next((help for beginning, help in _WAYS if message.startswith(beginning)), None)
@@ -264,7 +275,7 @@ _WAYS = (
     ("invalid statement", 'a line is `key = value`, a header like `[harness]`, or begins with "#"'),
     ("expected '='", 'a line is `key = value`, a header like `[harness]`, or begins with "#"'),
 )
-"""The way out by the beginning of a message, where no line can be offered."""
+"""The way out by the beginning of the message. Used where no line can be offered."""
 
 _STRAIGHT = str.maketrans({**dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′", "'")})
 """Quotes of a word processor, and those of TOML."""
@@ -274,24 +285,26 @@ _COMMENT = r"(\s*(?:#.*)?)"
 
 
 def _rewritten(line: str) -> Iterator[str]:
-    """Lines that may be meant, the likeliest first. Whoever asks takes the first that is TOML."""
+    """Lines that may be meant, the likeliest first. The caller takes the first that is TOML."""
     straight = line.translate(_STRAIGHT)
-    if straight == line:  # of a line with a word processor's quotes these come first
+    # Where curly quotes are the mistake, the caller offers the line with straight ones.
+    if straight == line:
         for pattern, replacement in _REWRITTEN:
-            if (found := re.fullmatch(pattern, line)) is not None:
-                yield found.expand(replacement)
+            if (match := re.fullmatch(pattern, line)) is not None:
+                yield match.expand(replacement)
     if (percent := re.fullmatch(rf"{_KEY}=\s*(\d+(?:\.\d+)?)\s*%{_COMMENT}", line)) is not None:
         yield f"{percent[1]}= {json.dumps(float(percent[2]) / 100)}{percent[3]}"
     if (number := re.fullmatch(rf"{_KEY}=\s*0+([1-9]\d*){_COMMENT}", line)) is not None:
         yield f"{number[1]}= {number[2]}{number[3]}"
     if (quoted := re.fullmatch(rf"{_KEY}=\s*(['\"])(.*)\2{_COMMENT}", line)) is not None:
-        held = quoted[3]
-        if quoted[2] == '"' and "\\" in held and re.match(r"(path|data|models|[A-Za-z]):", held):
-            slashes = re.sub(r"\\+", "/", held)
+        text = quoted[3]
+        # In double quotes TOML reads the backslashes of a Windows path as escapes.
+        if quoted[2] == '"' and "\\" in text and re.match(r"(path|data|models|[A-Za-z]):", text):
+            slashes = re.sub(r"\\+", "/", text)
             yield f'{quoted[1]}= "{slashes}"{quoted[4]}'
-        if "'" not in held:
-            yield f"{quoted[1]}= '{held}'{quoted[4]}"
-        yield f"{quoted[1]}= {json.dumps(held, ensure_ascii=False)}{quoted[4]}"
+        if "'" not in text:
+            yield f"{quoted[1]}= '{text}'{quoted[4]}"
+        yield f"{quoted[1]}= {json.dumps(text, ensure_ascii=False)}{quoted[4]}"
     yield re.sub(r",(\s*\})", r"\1", line)
     yield re.sub(r"([{,]\s*)[\"']?([\w\-]+)[\"']?\s*:\s*", r"\1\2 = ", line)
     yield re.sub(r"(\"[^\"]*\")\s+(?=\")", r"\1, ", line)
@@ -317,7 +330,7 @@ _REWRITTEN = (
     (rf"\s*\[+([\w.\-]+)\]*{_COMMENT}", r"[[\1]]\2"),
     (r"\s*//(.*)", r"#\1"),
 )  # fmt: skip
-"""What a whole line may be, and what it is in TOML."""
+"""Patterns of a whole line in another notation, and its form in TOML."""
 
 
 def _is_toml(line: str) -> bool:
@@ -328,12 +341,12 @@ def _is_toml(line: str) -> bool:
 
 
 def _on_one_line(lines: Sequence[str], at: int) -> str | None:
-    """The statement that holds a line, in one line; None where that gives none."""
+    """The statement that holds a line, joined into one line; None where that is not TOML either."""
     first = next((row for row in range(at, -1, -1) if re.match(rf"{_KEY}=", lines[row])), None)
     if first is None:
         return None
     parts: list[str] = []
-    for row in range(first, min(first + 60, len(lines))):
+    for row in range(first, min(first + 60, len(lines))):  # each row parses all so far: 60 keep that quick
         parts.append(lines[row].strip())
         joined = re.sub(r",\s*\}", " }", " ".join(parts))
         if _is_toml(joined):
@@ -342,7 +355,7 @@ def _on_one_line(lines: Sequence[str], at: int) -> str | None:
 
 
 def _one_by_one(line: str) -> list[str] | None:
-    """The statements of a line that has several; None where it has not."""
-    found = re.split(r"[,;]?\s+(?=[\w\-]+\s*=\s)", line.strip())
-    several = [each.rstrip(",;") for each in found]
+    """The statements of a line that holds several; None where it holds one."""
+    pieces = re.split(r"[,;]?\s+(?=[\w\-]+\s*=\s)", line.strip())
+    several = [piece.rstrip(",;") for piece in pieces]
     return several if len(several) > 1 and all(map(_is_toml, several)) else None

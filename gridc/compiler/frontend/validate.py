@@ -1,4 +1,8 @@
-"""Source -> Spec: checks by JSON Schema and the typed models. Every finding of a stage is reported."""
+"""Validates the source of a spec and makes it a typed `Spec`, or explains everything that is wrong with it.
+
+The typed models decide. JSON Schema is asked only where they refuse, because its errors say which rule is
+broken at which place; here they become diagnostics in the words of the language.
+"""
 
 import json
 import re
@@ -37,10 +41,10 @@ def typed(source: Source) -> Spec:
 
 
 def typed_as(model: type[T], schema: str, source: Source) -> T:
-    """The document that the source says, by its typed model and its published schema's name.
+    """The document in the source as its typed model; `schema` is the name of the published JSON Schema.
 
-    The model accepts nothing that the JSON Schema refuses (a test holds them together), so the schema is
-    asked, for its findings, only where the model refuses.
+    Raises `SpecError` with all findings of the first stage to fail. The model accepts nothing that the JSON
+    Schema refuses (a test keeps them in step), so the schema is asked only where the model refuses.
     """
     try:
         return model.model_validate_json(json.dumps(source.values), strict=True)
@@ -60,12 +64,15 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
     collector.raise_if_any()
     if isinstance(refused, ModelError):
         errors = [refusal for refusal in refused.errors() if refusal["type"] not in _SEEN]
-        pointed = {_existing(each["loc"], source) for each in errors if each["type"].startswith("int_")}
+        pointed = {
+            _existing(refusal["loc"], source) for refusal in errors if refusal["type"].startswith("int_")
+        }
         for model_error in errors:
             path = _existing(model_error["loc"], source)
             if path in pointed and not model_error["type"].startswith("int_"):
-                continue  # what else a value could be that is a number
-            if model_error["type"].startswith("int_"):  # to JSON Schema 1.0 is a whole number
+                continue  # another type that the value could have had: the finding about the number is enough
+            # JSON Schema takes 1.0 for a whole number, so only the model refuses it.
+            if model_error["type"].startswith("int_"):
                 message = f"{_name(path, source)} must be a whole number, written without a point"
                 written = cast("float", _at(path, source.values))
                 collector.add(source.diagnose("GC102", path, message, f"write it as {written:.0f}"))
@@ -79,28 +86,28 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
 
 
 def _follows(finding: Diagnostic, unknown: Diagnostic) -> bool:
-    """Whether what is wrong comes of a key that has another name here: what the table lacks is what it says.
-    [[axis.level]] after a misspelt [[axes]] makes a table of `axis`, not a list."""
+    """Whether a finding only follows from an unknown key: the help for that key already names what the table
+    lacks. Or `[[axis.level]]` after a misspelt `[[axes]]` makes a table of `axis`, where a list is wanted."""
     table, _, lacking = finding.message.partition(" lacks ")
-    said = f"{lacking or table.partition(' ')[0]}".strip("`")
-    beside = unknown.message.endswith(f" in {table}") or (unknown.help or "").endswith(_HEAD)
-    if finding.code not in ("GC102", "GC103") or (lacking and not beside):
+    named = f"{lacking or table.partition(' ')[0]}".strip("`")
+    same_table = unknown.message.endswith(f" in {table}") or (unknown.help or "").endswith(_HEAD)
+    if finding.code not in ("GC102", "GC103") or (lacking and not same_table):
         return False
-    return re.search(rf"`\[*{re.escape(said)}(?:\]*`| = )", unknown.help or "") is not None
+    return re.search(rf"`\[*{re.escape(named)}(?:\]*`| = )", unknown.help or "") is not None
 
 
 _SEEN = ("too_short", "model_type", "model_attributes_type", "tuple_type")
-"""What the schema has seen: a list with a wrong row counts as short too, and of what may be a table or a list
-of them both are tried."""
+"""Types of pydantic's errors that follow from others, which the schema reports: a list with a wrong row
+counts as too short, and where a table or a list of tables is allowed, both are tried."""
 
 
 def _existing(path: Iterable[str | int], source: Source) -> KeyPath:
-    """The parts of a model's path that the document has; it also names the variants of tables."""
-    here: Any = source.values
+    """The parts of a pydantic path that the document has: pydantic also names the variants of unions."""
+    value: Any = source.values
     keys: list[str | int] = []
     for part in path:
         try:
-            here = here[part]
+            value = value[part]
         except (LookupError, TypeError):
             continue
         keys.append(part)
@@ -113,16 +120,16 @@ def _at(path: KeyPath, values: Any) -> object:
     return values
 
 
-def did_you_mean(name: str, known: Iterable[str], others: Iterable[str] = ()) -> str:
-    """A help line: the nearest known name, or the few there are, with `others` that are no names."""
+def did_you_mean(name: str, names: Iterable[str], others: Iterable[str] = ()) -> str:
+    """A help line: the nearest known name, or else the first twelve, after `others` that may stand there."""
     from difflib import get_close_matches
 
-    known = list(known)
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    names = list(names)
+    near = get_close_matches(name, names, n=1, cutoff=0.6)
     if near:
         return f"did you mean `{near[0]}`?"
-    shown = ", ".join([*others, *(f"`{known_name}`" for known_name in known[:12])])
-    return f"known here: {shown}{' and more' if len(known) > 12 else ''}" if known else "none is declared"
+    shown = ", ".join([*others, *(f"`{known_name}`" for known_name in names[:12])])
+    return f"known here: {shown}{' and more' if len(names) > 12 else ''}" if names else "none is declared"
 
 
 @lru_cache
@@ -142,17 +149,17 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
     where = _name(path, source)
     match error.validator:
         case "additionalProperties":
-            known = list(schema.get("properties", {}))
+            known_keys = list(schema.get("properties", {}))
             table: Any = error.instance
-            unknown = {name: value for name, value in table.items() if name not in known}
+            unknown = {name: value for name, value in table.items() if name not in known_keys}
             for key in unknown:
                 message = f"unknown key `{key}` in {where}"
                 meant = (
                     _in_top_table(key, table[key], path, schema, whole)
                     or _lacking(table[key], unknown, table, schema, whole)
-                    or (_of_calls(whole) and key_meant(path, key, table[key], source.values, known))
+                    or (_of_calls(whole) and key_meant(path, key, table[key], source.values, known_keys))
                 )
-                help = meant or _belongs(key, unknown, schema, whole) or did_you_mean(key, known)
+                help = meant or _belongs(key, unknown, schema, whole) or did_you_mean(key, known_keys)
                 yield source.diagnose("GC101", (*path, key), message, help, at_key=True)
         case "required":
             missing = next(key for key in rule if f"'{key}' is a required" in error.message)
@@ -172,28 +179,28 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             if names == ["object"] and "{" not in (_meaning(error) or ""):
                 retyped = _tabled(path, error.instance, schema, whole)
             explanations = [(_meaning(error) or "").rstrip("."), retyped]
-            both = (
+            explanation = (
                 "; ".join(filter(None, explanations))
                 if all(explanations)
                 else _meaning(error) or explanations[1]
             )
-            yield source.diagnose("GC102", path, f"{where} must be {expected}", both)
+            yield source.diagnose("GC102", path, f"{where} must be {expected}", explanation)
         case "oneOf" if "discriminator" in schema:
             yield from _explain_variant(error, source, path, whole)
-        case "anyOf" if known := [name for variant in rule for name in variant.get("enum", ())]:
-            stated: Any = error.instance
-            others = _other_values(rule, whole)
+        case "anyOf" if known_keys := [name for variant in rule for name in variant.get("enum", ())]:
+            listed: Any = error.instance
+            other_values = _other_values(rule, whole)
             near = (
-                _other_name(str(stated), known)
-                or value_meant(path, stated, source.values)
-                or did_you_mean(str(stated), known, others)
+                _other_name(str(listed), known_keys)
+                or value_meant(path, listed, source.values)
+                or did_you_mean(str(listed), known_keys, other_values)
             )
-            way_out = near if others or isinstance(stated, str) else _meaning(error)
-            yield source.diagnose("GC104", path, f"{where} cannot be {stated!r}", way_out)
+            way_out = near if other_values or isinstance(listed, str) else _meaning(error)
+            yield source.diagnose("GC104", path, f"{where} cannot be {listed!r}", way_out)
         case "anyOf" if (table := _table_of(error)) is not None:
             yield from (diagnostic for inner in table for diagnostic in _explain(inner, source, whole))
         case "anyOf" if (inner := _of_one_or_several(error)) is not None:
-            yield from (diagnostic for one in inner for diagnostic in _explain(one, source, whole))
+            yield from (diagnostic for finding in inner for diagnostic in _explain(finding, source, whole))
         case "anyOf":
             if any(isinstance(error.instance, int | float) and "maximum" in variant for variant in rule):
                 yield from _explain((error.context or [])[0], source, whole)
@@ -223,8 +230,8 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             yield source.diagnose("GC104", path, f"{where}: {error.message}", help)
         case "maxProperties":
             several: Any = error.instance
-            stated = ", ".join(f"`{name}`" for name in several)
-            message = f"{where} has {stated}, of which there may be {rule}"
+            listed = ", ".join(f"`{name}`" for name in several)
+            message = f"{where} has {listed}, of which there may be {rule}"
             yield source.diagnose("GC104", path, message, _meaning(error))
         case "const":
             yield source.diagnose(
@@ -253,18 +260,18 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
 
 def _other_values(variants: Iterable[Mapping[str, Any]], whole: Any) -> list[str]:
     """What may stand in place of a name: true and false, or a table."""
-    others = []
+    other_values = []
     for variant in variants:
         if variant.get("type") == "boolean":
-            others += ["true", "false"]
+            other_values += ["true", "false"]
         if "$ref" in variant:
             table = whole["$defs"][variant["$ref"].rpartition("/")[2]]
-            others += [f"{{ {name} = ... }}" for name in table.get("properties", ())]
-    return others
+            other_values += [f"{{ {name} = ... }}" for name in table.get("properties", ())]
+    return other_values
 
 
 def _other_name(given: str, known: Iterable[str]) -> str | None:
-    """The name of a loader or an engine that a word from elsewhere stands for."""
+    """The loader or engine that other packages call by this word, as a help line."""
     rows: dict[str, LoaderKind | EngineKind] = {**LOADER_KINDS, **ENGINES}
     meant = (name for name, row in rows.items() if given.lower() in row.also and name in known)
     return next((f"did you mean `{name}`?" for name in meant), None)
@@ -295,14 +302,14 @@ def _of_one_or_several(error: "ValidationError") -> list["ValidationError"] | No
 
 
 def _of_calls(schema: Any) -> bool:
-    """Whether a schema is that of a spec, whose calls have words elsewhere."""
+    """Whether a schema is that of a spec: only a spec has keys of calls, which other packages name too."""
     return "harness" in schema["properties"]
 
 
 def _headed(
     path: KeyPath, value: object, schema: Mapping[str, Any], types: Iterable[str], whole: Any
 ) -> str | None:
-    """The header that is wanted of tables, where a single one stands for several, or several for one."""
+    """The header to write where a single table stands for a list of tables, or a list for a single one."""
     name = ".".join(part for part in path if isinstance(part, str))
     rows = schema.get("items", {})
     entry = whole["$defs"].get(rows.get("$ref", "").rpartition("/")[2], rows)
@@ -315,26 +322,26 @@ def _headed(
 
 
 def _retyped(value: object, schema: Mapping[str, Any], types: Iterable[str]) -> str | None:
-    """The value as the type that is wanted, where only quotes or brackets are missing or too many."""
+    """The value in the type that is wanted, where only quotes or brackets have to be added or removed."""
     if isinstance(value, str) and not {"string", "array"} & set(types):
-        stated = re.fullmatch(r"-?\d+(\.\d+)?|true|false", value)
+        literal = re.fullmatch(r"-?\d+(\.\d+)?|true|false", value)
         percent = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", value)
         if percent is not None and "number" in types:
             return f"write a part of 1, without quotes: {float(percent[1]) / 100:g}"
-        return f"write it without quotes: {value}" if stated else None
+        return f"write it without quotes: {value}" if literal else None
     if "string" in types and isinstance(value, int | float | date | time):
         return f'write it between quotes: "{value if isinstance(value, date | time) else json.dumps(value)}"'
     several = re.split(r"\s*(?:>|,|;|\n)\s*", value) if isinstance(value, str) else []
-    if "array" in types and len(several) > 1 and all(re.fullmatch(ID, each) for each in several):
+    if "array" in types and len(several) > 1 and all(re.fullmatch(ID, part) for part in several):
         return f"write a list: {json.dumps(several, ensure_ascii=False)}"
-    one = {"string": str, "number": int | float}.get(schema.get("items", {}).get("type"))
-    if "array" in types and one is not None and isinstance(value, one):
+    entry_type = {"string": str, "number": int | float}.get(schema.get("items", {}).get("type"))
+    if "array" in types and entry_type is not None and isinstance(value, entry_type):
         return f"write a list: [{json.dumps(value, ensure_ascii=False)}]"
     return None
 
 
 def _tabled(path: KeyPath, value: object, schema: Mapping[str, Any], whole: Any) -> str | None:
-    """The table that is wanted, with the value in the first place of it that takes it."""
+    """The table that is wanted, with the value at the first key that takes it."""
     properties: Mapping[str, Any] = schema.get("properties", {})
     given = [*value] if isinstance(value, list) else [value]
     entries = []
@@ -368,12 +375,12 @@ def _any_value(schema: Mapping[str, Any]) -> str:
 
 
 def _belongs(key: str, unknown: Mapping[str, object], schema: Mapping[str, Any], whole: Any) -> str | None:
-    """Where the language has a key that was written elsewhere: in a table of the same table, whose other
-    unknown keys are shown with it, in the same table of another kind, or in a table of the top level."""
+    """Where an unknown key belongs: in a table inside this one (shown with the other unknown keys that belong
+    there), in this table of another kind, or in a table of the top level."""
     for name, value in schema.get("properties", {}).items():
         if key in (keys := _keys(value, whole)):
-            held = {name: stated for name, stated in unknown.items() if name in keys}
-            return f"it is a key of `{name}`: {name} = {toml_value(held)}"
+            moved = {name: value for name, value in unknown.items() if name in keys}
+            return f"it is a key of `{name}`: {name} = {toml_value(moved)}"
     tables = {
         name: value for name, value in whole.get("properties", {}).items() if key in _keys(value, whole)
     }
@@ -390,8 +397,8 @@ def _belongs(key: str, unknown: Mapping[str, object], schema: Mapping[str, Any],
 def _in_top_table(
     key: str, value: object, path: KeyPath, schema: Mapping[str, Any], whole: Any
 ) -> str | None:
-    """What to write for a table of the top level that stands in another one or has nearly its name, and for
-    a key of the top level that stands below a header."""
+    """What to write for a table of the top level that stands inside another one or is misspelt, and for a key
+    of the top level that stands below a header."""
     from difflib import get_close_matches
 
     top: Mapping[str, Any] = whole["properties"]
@@ -401,8 +408,8 @@ def _in_top_table(
         return None
     rows = isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
     if not _keys(top[name], whole):
-        stated = f"`{name} = {toml_value(value)}`"
-        return f"write {stated} {_HEAD}" if path else None
+        assignment = f"`{name} = {toml_value(value)}`"
+        return f"write {assignment} {_HEAD}" if path else None
     if not isinstance(value, dict) and not rows:
         return None
     if name == "harness" and path and isinstance(value, dict) and value.keys() <= schema["properties"].keys():
@@ -416,7 +423,7 @@ _HEAD = "at the head of the file, above its first [table]"
 def _lacking(
     value: object, unknown: Mapping[str, object], table: Mapping[str, object], schema: Any, whole: Any
 ) -> str | None:
-    """The key that a table lacks, where its one unknown key holds what that one takes."""
+    """The one key that a table lacks, where the value of its one unknown key would fit."""
     lacking = [name for name in schema.get("required", ()) if name not in table]
     tables = not isinstance(value, list) or any(isinstance(row, dict) for row in value)
     if len(unknown) != 1 or len(lacking) != 1 or tables:
@@ -426,7 +433,7 @@ def _lacking(
 
 
 def _keys(schema: Any, whole: Any) -> set[str]:
-    """The keys that the tables have which a schema allows."""
+    """The keys of all tables that a schema allows."""
     if "$ref" in schema:
         return _keys(whole["$defs"][schema["$ref"].rpartition("/")[2]], whole)
     inner = [
@@ -440,7 +447,8 @@ def _keys(schema: Any, whole: Any) -> set[str]:
 def _explain_variant(
     error: "ValidationError", source: Source, path: KeyPath, whole: Any
 ) -> Iterator[Diagnostic]:
-    """A table whose kind decides its keys: only the findings of the kind that it says are shown."""
+    """A table whose kind decides its keys. Only findings of its stated kind are shown: against every other
+    kind nearly each of its keys would be wrong."""
     schema: Any = error.schema
     refs: Any = error.validator_value
     key, variants = schema["discriminator"]["propertyName"], schema["discriminator"]["mapping"]
@@ -467,11 +475,12 @@ def _meaning(error: "ValidationError") -> str | None:
 
 
 def _name(path: KeyPath, source: Source) -> str:
-    """`axis[template].level[T4]`, or `the spec` at the top. What has no plain id is called by its number."""
-    text, here = "", source.values
+    """`axis[template].level[T4]`, or `the spec` at the top. An entry without a plain id goes by its
+    number."""
+    text, value = "", source.values
     for part in path:
-        here = here[part]  # type: ignore[index]
-        name = here.get("id") if isinstance(here, dict) else None
+        value = value[part]  # type: ignore[index]
+        name = value.get("id") if isinstance(value, dict) else None
         plain = isinstance(name, str) and re.fullmatch(r"[\w.\-]{1,80}", name)
         text += f"[{name if plain else part}]" if isinstance(part, int) else f".{part}"
     return f"`{text.removeprefix('.')}`" if text else "the spec"

@@ -89,8 +89,8 @@ class UnpairedVariant(ValueError):
 def variant_items(items: Sequence[Item], loaded: LoadedItems) -> VariantItems:
     """The items that a variant has for these. Raises `UnpairedVariant` where one is missing or of another
     shape."""
-    others = {item.id: item for item in loaded.every}
-    missing = [item.id for item in items if item.id not in others]
+    by_id = {item.id: item for item in loaded.every}
+    missing = [item.id for item in items if item.id not in by_id]
     if missing:
         more = "" if len(missing) == 1 else f", and {len(missing) - 1:,} others"
         raise UnpairedVariant(
@@ -99,7 +99,7 @@ def variant_items(items: Sequence[Item], loaded: LoadedItems) -> VariantItems:
         )
     paired = {}
     for item in items:
-        other = others[item.id]
+        other = by_id[item.id]
         if len(other.options) != len(item.options):
             raise UnpairedVariant(
                 f"its item `{item.id}` has {len(other.options)} options, not {len(item.options)}",
@@ -233,8 +233,8 @@ class Items:
     @property
     def coarser(self) -> tuple[UnitLevel, ...]:
         """Levels coarser than the unit, and no category, that the data document all the same."""
-        known = [level for level in documented(self.sampled) if level != "category"]
-        return tuple(known[known.index(self.unit) + 1 :]) if self.unit in known else ()
+        levels = [level for level in documented(self.sampled) if level != "category"]
+        return tuple(levels[levels.index(self.unit) + 1 :]) if self.unit in levels else ()
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -320,7 +320,8 @@ def task_items(stored: StoredTask) -> LoadedItems:
 def task_exemplars(task: TaskFile) -> tuple[Item, ...]:
     """All exemplars of a task file, in its order."""
     return tuple(
-        Item(each.id, each.query, references=(each.answer,), extra=each.extra) for each in task.exemplars
+        Item(exemplar.id, exemplar.query, references=(exemplar.answer,), extra=exemplar.extra)
+        for exemplar in task.exemplars
     )
 
 
@@ -372,13 +373,13 @@ class ItemLoader:
         return self._wrong
 
     def _load(self, number: int, benchmark: Benchmark) -> None:
-        here: KeyPath = ("benchmark", number, "source")
+        path: KeyPath = ("benchmark", number, "source")
         if benchmark.id in self._tasks:
             try:
                 self._loaded[benchmark.id] = task_items(self._tasks[benchmark.id])
             except ValueError as error:
                 help = "name another task: an item of gridc has a question, and 2 to 26 options or none"
-                self._wrong.add(self._source.diagnose("GC347", here, str(error), help))
+                self._wrong.add(self._source.diagnose("GC347", path, str(error), help))
             return
         try:
             loaded = self._read(number, benchmark)
@@ -391,7 +392,7 @@ class ItemLoader:
             if elsewhere and error.code == "GC309" and not error.anywhere:
                 self.absent[benchmark.id] = error.problem
             else:
-                self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
+                self._wrong.add(self._source.diagnose(error.code, path, error.problem, error.help))
 
     def _read(self, number: int, benchmark: Benchmark) -> LoadedItems | None:
         """What the files of a benchmark hold; None where a finding says that they are malformed."""
@@ -458,7 +459,7 @@ class ItemLoader:
 
     def _draw_samples(self, number: int, benchmark: Benchmark) -> None:
         """Draw a benchmark's sample and exemplars, and see that each cell can ask what it should."""
-        here: KeyPath = ("benchmark", number, "sample")
+        path: KeyPath = ("benchmark", number, "sample")
         try:
             sampled = self._draw(benchmark, ())
             if sampled is None:
@@ -470,17 +471,17 @@ class ItemLoader:
             unit = unit_level(sampled, benchmark.unit)
             sampled = joined_at(sampled, unit)
         except UndocumentedUnit as error:
-            known = ", ".join(f'"{level}"' for level in error.known)
-            help = f"the items of `{benchmark.source}` document {known}"
+            levels = ", ".join(f'"{level}"' for level in error.known)
+            help = f"the items of `{benchmark.source}` document {levels}"
             where: KeyPath = ("benchmark", number, "unit")
             self._wrong.add(self._source.diagnose("GC332", where, str(error), help))
             return
         except NotFound as error:
-            self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
+            self._wrong.add(self._source.diagnose(error.code, path, error.problem, error.help))
             return
         except DrawError as error:
             way_out = error.help or self._fewer(benchmark, str(error))
-            self._wrong.add(self._source.diagnose("GC311", here, str(error), way_out))
+            self._wrong.add(self._source.diagnose("GC311", path, str(error), way_out))
             return
         except ValueError as error:
             help = '`unit` names the level at which items are independent, such as "item" or "family"'
@@ -523,13 +524,13 @@ class ItemLoader:
         `NotFound` where the data of one are not here."""
         by_variant: dict[str, VariantItems] = {}
         for rank, variant in enumerate(benchmark.variants or ()):
-            here: KeyPath = ("benchmark", number, "variants", rank, "source")
-            stated = {"source": variant.source, "loading": variant.loading or benchmark.loading}
+            path: KeyPath = ("benchmark", number, "variants", rank, "source")
+            changes = {"source": variant.source, "loading": variant.loading or benchmark.loading}
             before = len(self._wrong.diagnostics)
-            loaded = self._read(number, benchmark.model_copy(update=stated))
+            loaded = self._read(number, benchmark.model_copy(update=changes))
             diagnostics = self._wrong.diagnostics[before:]
             self._wrong.diagnostics[before:] = [
-                self._source.diagnose(diagnostic.code, here, diagnostic.message, diagnostic.help)
+                self._source.diagnose(diagnostic.code, path, diagnostic.message, diagnostic.help)
                 for diagnostic in diagnostics
             ]
             if loaded is None:
@@ -538,7 +539,7 @@ class ItemLoader:
                 by_variant[variant.id] = variant_items(items, loaded)
             except UnpairedVariant as error:
                 problem = f"`{variant.id}` does not pair with `{benchmark.id}`: {error}"
-                self._wrong.add(self._source.diagnose("GC335", here, problem, error.help))
+                self._wrong.add(self._source.diagnose("GC335", path, problem, error.help))
         return by_variant
 
     def _draw(self, benchmark: Benchmark, above: tuple[str, ...]) -> tuple[Item, ...] | None:
@@ -582,8 +583,8 @@ class ItemLoader:
         families = {item.id: item.family for item in loaded.every}
         unknown = sorted(names - families.keys())
         if unknown or not names:
-            known = f"`{unknown[0]}`, which is not an item" if unknown else "no item"
-            raise DrawError(f"`{reference}` names {known} of `{benchmark.source}`")
+            names_item = f"`{unknown[0]}`, which is not an item" if unknown else "no item"
+            raise DrawError(f"`{reference}` names {names_item} of `{benchmark.source}`")
         return {families[name] for name in names}
 
     def _exemplars(self, benchmark: Benchmark, sampled: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -686,10 +687,10 @@ def _repeats(items: Sequence[Item]) -> int:
     other words."""
     texts: dict[str, set[str]] = {}
     for item in items:
-        alone = replace(item, id="-", family="-", tags={}, question="", template="", category="")
-        texts.setdefault(item.at("question"), set()).add(item_digest(alone))
+        bare = replace(item, id="-", family="-", tags={}, question="", template="", category="")
+        texts.setdefault(item.at("question"), set()).add(item_digest(bare))
     often = set(Counter(item.at("question") for item in items).values())
-    return often.pop() if len(often) == 1 and all(len(own) == 1 for own in texts.values()) else 1
+    return often.pop() if len(often) == 1 and all(len(digests) == 1 for digests in texts.values()) else 1
 
 
 def _stated_at(spec: Spec, benchmark: str, key: str, value: object) -> KeyPath:

@@ -80,9 +80,9 @@ def extract(
         return Extraction(option, "stated letter", "stated", begin + place, begin + place + 1)
     tail = _tail(text)
     if tail is not None:
-        found = _by_rules(text[tail:], options, labels, begin + tail, question, whole=False)
-        if found.option is not None and found.start >= begin + tail + _CONTEXT:
-            return found
+        extraction = _by_rules(text[tail:], options, labels, begin + tail, question, whole=False)
+        if extraction.option is not None and extraction.start >= begin + tail + _CONTEXT:
+            return extraction
     return _by_rules(text, options, labels, begin, question, whole=True)
 
 
@@ -132,15 +132,15 @@ def _tail(text: str) -> int | None:
 def _exactly(text: str, options: Sequence[str], labels: Sequence[str]) -> tuple[int, int] | None:
     """The option that a response ends with in one of a few exact forms, such as "The answer is (C).", and its
     place. No phrase could make anything else of it, and finding phrases is most of the work of reading."""
-    found = _EXACT.search(text, max(0, len(text) - 200))
-    if found is None or not are_letters(labels) or text.lstrip()[:1] in ("{", "[", "`"):
+    match = _EXACT.search(text, max(0, len(text) - 200))
+    if match is None or not are_letters(labels) or text.lstrip()[:1] in ("{", "[", "`"):
         return None
-    option = LETTERS.index(found["letter"])
+    option = LETTERS.index(match["letter"])
     if option >= len(labels) or any("answer" in text.lower() for text in options):
         return None
-    if text.count('"', text.rfind("\n", 0, found.start("letter")) + 1) % 2:
+    if text.count('"', text.rfind("\n", 0, match.start("letter")) + 1) % 2:
         return None
-    return option, found.start("letter")
+    return option, match.start("letter")
 
 
 _EXACT = re.compile(
@@ -214,20 +214,23 @@ class _ReadResponse:
                     break
         return denied
 
-    def _between(self, pattern: re.Pattern[str], one: Mention, other: Mention) -> bool:
+    def _between(self, pattern: re.Pattern[str], first: Mention, second: Mention) -> bool:
         """Whether nothing else stands between two options."""
-        return one.option != other.option and pattern.fullmatch(self.text, one.end, other.start) is not None
+        return (
+            first.option != second.option
+            and pattern.fullmatch(self.text, first.end, second.start) is not None
+        )
 
     def _attributed(self, every: Sequence[Mention]) -> set[int]:
         """The numbers of the mentions that others are said to choose: "critics say A", "another (B)"."""
-        said = self._ends("attribution")
-        others, over = self._starts("others"), self._starts("self")
+        attributed = self._ends("attribution")
+        attributions, over = self._starts("others"), self._starts("self")
         return {
             number
             for number, mention in enumerate(every)
-            if mention.start in said
+            if mention.start in attributed
             or phrases.ATTRIBUTED.match(self.text, mention.end)
-            or self._governed(others, over, mention)
+            or self._governed(attributions, over, mention)
         }
 
     @cached_property
@@ -261,8 +264,8 @@ class _ReadResponse:
         after = every[number + 1] if number + 1 < len(every) else None
         return None if after is not None and after.start < match.end() else match[0]
 
-    def _enumerated(self, one: Mention, other: Mention) -> bool:
-        gap = self.text[one.end : other.start]
+    def _enumerated(self, first: Mention, second: Mention) -> bool:
+        gap = self.text[first.end : second.start]
         return bool(phrases.ALTERNATIVE.fullmatch(gap) or phrases.ADDITION.fullmatch(gap))
 
     def stated(self) -> Mention | None:
@@ -279,11 +282,11 @@ class _ReadResponse:
     def _decided(self) -> Mention | None:
         """The last mention that is marked or concluded."""
         concluded = self._ends("conclusion")
-        alone = None if self.ticked else self._alone_at_the_end()
+        last_sentence = None if self.ticked else self._alone_at_the_end()
         return self._last(
             lambda mention: (
                 mention in self._marked
-                or mention == alone
+                or mention == last_sentence
                 or (mention.start in concluded and self._stops(mention) and self._earnest(mention))
             )
         )
@@ -354,17 +357,17 @@ class _ReadResponse:
         if not self.whole:  # a value is read in a whole text, and so is its first line
             return None, []
         values = {mention.end: mention for mention in self.standing}
-        answers, others = list[Mention](), list[Mention]()
+        answers, no_answers = list[Mention](), list[Mention]()
         for match in phrases.KEYED.finditer(self.text):
             key, group = (match["key"], "value") if match["key"] else (match["words"], "line")
             mention = values.get(match.start(group) + len(match[group].rstrip(_BLANK)))
             if mention is None or self.text[match.start(group) : mention.start].strip(_OPENS):
                 continue
             if phrases.names_no_answer(key):
-                others.append(mention)
+                no_answers.append(mention)
             elif not mention.letter:
                 answers.append(mention)
-        return answers[-1] if len({mention.option for mention in answers}) == 1 else None, others
+        return answers[-1] if len({mention.option for mention in answers}) == 1 else None, no_answers
 
     def _last_line(self) -> Mention | None:
         """The option that the last of several lines names and no more: "B", "- **(B)**", "B. the miller"."""
@@ -413,12 +416,12 @@ class _ReadResponse:
         explained = (
             named and follows is not None and not any(map(str.isalnum, self.text[first.end : follows.start]))
         )
-        alone = phrases.ALONE.match(self.text, first.end)
+        ends_line = phrases.ALONE.match(self.text, first.end)
         tells = follows is not None and phrases.TELLS.match(self.text, follows.end) is not None
-        if explained and tells and (alone is None or ":" in alone[0]):
+        if explained and tells and (ends_line is None or ":" in ends_line[0]):
             return None
         if first.letter and not self.letters:
-            return first if explained or alone else None
+            return first if explained or ends_line else None
         if self._stops(first) or explained:
             return first
         return first if first.letter and phrases.REASON.match(self.text, first.end) else None
@@ -430,7 +433,12 @@ class _ReadResponse:
         if phrases.ALONE.match(self.text, named.end) or phrases.REASON.match(self.text, first.end):
             return False
         follows = next(
-            (each for each in self.every if each.start > first.end and each.option != first.option), None
+            (
+                mention
+                for mention in self.every
+                if mention.start > first.end and mention.option != first.option
+            ),
+            None,
         )
         if follows is None or (self._stops(first) and (first.option, follows.option) != (0, 1)):
             return False
@@ -443,7 +451,7 @@ class _ReadResponse:
         end = phrases.SENTENCES.search(self.text, first.end)
         reach = end.start() if end is not None else len(self.text)
         return (
-            any(each.option != first.option and each.start < reach for each in self.standing)
+            any(mention.option != first.option and mention.start < reach for mention in self.standing)
             and phrases.COMMA.match(self.text, first.end) is not None
             and phrases.REASON.match(self.text, first.end) is None
         )
@@ -452,7 +460,7 @@ class _ReadResponse:
         """The characters around a mention that are neither letters nor digits."""
         before = self.text[: mention.start]
         behind = self.text[mention.end : mention.end + 8]
-        marks = next((at for at, each in enumerate(behind) if each.isalnum()), len(behind))
+        marks = next((at for at, character in enumerate(behind) if character.isalnum()), len(behind))
         return before[len(before.rstrip(_OPENS)) :].strip(), behind[:marks]
 
     def closing(self) -> Mention | None:
@@ -485,7 +493,7 @@ class _ReadResponse:
         instead = phrases.INSTEAD.match(self.text, mention.end)
         if instead is None:
             return False
-        number = bisect_left(self.denied, instead.end(), key=lambda each: each.start)
+        number = bisect_left(self.denied, instead.end(), key=lambda denied: denied.start)
         other = self.denied[number] if number < len(self.denied) else None
         if other is None or other.option == mention.option:
             return False
@@ -498,7 +506,7 @@ class _ReadResponse:
     @cached_property
     def _sentences(self) -> list[int]:
         """Where sentences begin. Found once: a response may be thousands of them."""
-        return [0, *(found.end() for found in phrases.SENTENCES.finditer(self.text))]
+        return [0, *(match.end() for match in phrases.SENTENCES.finditer(self.text))]
 
     @cached_property
     def _last_sentence(self) -> tuple[int, Mention | None]:
@@ -506,7 +514,7 @@ class _ReadResponse:
         mention of the only option in it."""
         last = self.standing[-1].start if self.standing else 0
         begin = self._sentence(last)
-        begin = max([begin, *(found.end() for found in phrases.CONTRAST.finditer(self.text, begin, last))])
+        begin = max([begin, *(match.end() for match in phrases.CONTRAST.finditer(self.text, begin, last))])
         named = [mention for mention in self.standing if mention.start >= begin]
         return begin, named[-1] if len({mention.option for mention in named}) == 1 else None
 
@@ -526,7 +534,7 @@ class _ReadResponse:
 
     def _listed(self, mention: Mention, begin: int) -> bool:
         """Whether another option stands alone in the sentence before."""
-        earlier = [each for each in self.standing if each.start < begin]
+        earlier = [mention for mention in self.standing if mention.start < begin]
         if not earlier or earlier[-1].option == mention.option:
             return False
         start = self._sentence(earlier[-1].start)
@@ -552,7 +560,7 @@ class _ReadResponse:
         asked = phrases.question_focus(self.question)
         if len(asked) < _FEWEST:
             return None
-        found = [
+        answers = [
             mention
             for mention in self.standing
             if not mention.letter
@@ -561,9 +569,9 @@ class _ReadResponse:
             and not self._conditional(mention)
             and not self._questioned(mention)
         ]
-        if len({mention.option for mention in found}) != 1 or self._abstains():
+        if len({mention.option for mention in answers}) != 1 or self._abstains():
             return None
-        return None if phrases.DOUBTED.search(self.text, found[-1].end) else found[-1]
+        return None if phrases.DOUBTED.search(self.text, answers[-1].end) else answers[-1]
 
     def _before(self, mention: Mention) -> int:
         """Where a mention's sentence begins, or what is looked at of a long one."""
@@ -577,9 +585,10 @@ class _ReadResponse:
             return None
         if phrases.CLASSIFIES.fullmatch(self.text, 0, first.start) is None or self._abstains():
             return None
-        others = [mention for mention in self.every if mention.option != first.option]
+        other_options = [mention for mention in self.every if mention.option != first.option]
         conceded = all(
-            phrases.CONCEDES.search(self.text, self._before(mention), mention.start) for mention in others
+            phrases.CONCEDES.search(self.text, self._before(mention), mention.start)
+            for mention in other_options
         )
         return first if conceded and phrases.TURNS.search(self.text, first.end) is None else None
 
@@ -701,7 +710,7 @@ class _ReadResponse:
         such sentence."""
         if phrases.ASKS_FOR_MORE.search(self.text):
             return True
-        starts = [each.start for each in self.standing]
+        starts = [mention.start for mention in self.standing]
         for begin, end in phrases.ABSTENTIONS.read(self.text, [(0, len(self.text))])["abstains"]:
             before = bisect_left(starts, end)  # no two mentions overlap
             if not before or self.standing[before - 1].end <= begin:
@@ -747,11 +756,11 @@ class _ReadResponse:
         begun = phrases.BEGINS.match(self.text)
         return set() if begun is None else self._led(*begun.span(), set())
 
-    def _led(self, start: int, end: int, known: set[int]) -> set[int]:
+    def _led(self, start: int, end: int, places: set[int]) -> set[int]:
         """The places that a phrase leads to, but for those that are known."""
         ends = set[int]()
         place: int | None = None if self._quoted(start, end) else end
-        while place is not None and place not in known and place not in ends:
+        while place is not None and place not in places and place not in ends:
             ends.add(place)
             filler = phrases.FILLER.match(self.text, place)
             place = filler.end() if filler is not None else None
@@ -769,12 +778,12 @@ class _ReadResponse:
     @cached_property
     def _lines(self) -> list[int]:
         """Where lines begin."""
-        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     @cached_property
     def _quotes(self) -> list[int]:
         """Where double quotes stand."""
-        return [found.start() for found in re.finditer('"', self.text)]
+        return [match.start() for match in re.finditer('"', self.text)]
 
 
 _ENDINGS = ".!?)]}*\"'$`|>;"

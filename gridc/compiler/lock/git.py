@@ -1,9 +1,9 @@
-"""What a git repository holds, read without running anything that the repository names.
+"""Reads what a git repository has committed, without running any program that the repository names.
 
 A repository's own configuration names programs (fsmonitor, filters, hooks, gpg, remotes), and a folder that
-was cloned or unpacked is somebody else's. So git never sees it: gridc finds the objects and the commit of
-HEAD itself, and runs git in a new, empty repository whose object store is theirs. There is nothing in that
-one to obey. Git only shows objects, packed or loose: gridc hashes each of them, and reads what it says.
+was cloned or unpacked is somebody else's. So git never sees it: gridc finds the object store and the commit
+of HEAD itself, and runs git in a new, empty repository that borrows this store. The new repository configures
+nothing. Git only prints objects, packed or loose; gridc hashes each of them and reads it itself.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ from gridc.launch import PIPE, Child, bound_time, start
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _REF = re.compile(r"refs/(?!.*\.\.)[\w./+@-]+")
 _MOST = 16 << 20
-"""Bytes of a file inside .git that is read here. `packed-refs` of a very large repository has a few
+"""The most bytes of a file inside .git that are read here. `packed-refs` of a very large repository has a few
 million."""
 
 MOST_MEMORY = "256m"
-"""What git may take for one object: a few kilobytes of a tree may stand for gigabytes."""
+"""Memory that git may take for one object: a few packed kilobytes can unpack to gigabytes."""
 
 _MOST_STORES = 32
 """Object stores that one repository may borrow from."""
@@ -37,7 +37,8 @@ _MOST_STORES = 32
 SECONDS = 60
 """CPU time that git may take for one question: a stranger's repository has no known end."""
 PATIENCE = 600
-"""Seconds after which git is ended whatever it does: it may wait for what does not come."""
+"""Seconds after which git is ended, whatever it does: waiting takes no CPU time, so `SECONDS` does not end
+it."""
 
 
 class _UnsoundError(ValueError):
@@ -48,8 +49,8 @@ class _UnsoundError(ValueError):
 class Repository:
     """A work tree's top folder, the object store of its repository, and the commit that is checked out.
 
-    Nothing is believed of an object but what its bytes say, and they must hash to its name: git checks names
-    only in `git fsck`, and a stranger can write any bytes under any name.
+    An object's bytes must hash to its name: git checks that only in `git fsck`, and a stranger can write any
+    bytes under any name.
     """
 
     top: Path
@@ -72,11 +73,12 @@ class Repository:
         return False
 
     def last_change(self, path: Path) -> str | None:
-        """The last commit that changed the file, along the first parents that have it as it is (as `git log`
-        goes); None where there is none."""
+        """The last commit that changed the file; None where there is none. Of a merge's parents it follows
+        the first that has the same file, as `git log` does."""
         name = self._name(path)
         if not name:
             return None
+        # A shallow clone names parents that it does not have; its oldest commits count as the first.
         cut = set((self.shallow or b"").decode("ascii", "replace").split())
         with suppress(OSError, _UnsoundError), self._opened() as objects:
             commit = self.head

@@ -1,4 +1,8 @@
-"""Study -> Lock: what was fixed, under one digest, before any data existed."""
+"""The lock of a study: everything that was fixed before there were data, under one digest, the stamp.
+
+`make_lock` makes it from a compiled study, `write_lock` and `read_lock` keep it in `gridcard.lock`. Locks of
+older versions of gridc are read as they are, because a stamp cannot be renewed once there are data.
+"""
 
 import json
 from collections.abc import Mapping
@@ -17,20 +21,20 @@ from gridc.files import read_regular, write_atomic, write_new
 from gridc.schema.canonical import digest, each_key_once
 
 FORMAT = "gridc-lock/5"
-"""The newest format: of stamps that hold the rules by which criteria are decided."""
+"""The newest format. Its stamps hold the rules by which criteria are decided."""
 NUMBERED = "gridc-lock/4"
-"""The format of stamps that hold the version of each part of gridc's own code, and no rule."""
+"""The format whose stamps hold the version of each part of gridc's own code, and no rules."""
 TRACED = "gridc-lock/3"
 """The format whose stamps hold a fingerprint of each part of gridc's own code instead of its version."""
 BEFORE = "gridc-lock/2"
-"""The format whose stamps do not cover what gridc's own code does. Its locks hold as they are."""
+"""The format whose stamps do not cover what gridc's own code does. Such locks stay valid."""
 SUFFIX = ".lock"
 MAX_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """A stamp with what it covered, as a lock keeps those that it replaced."""
+    """A stamp that a later one replaced, with the content that it covered."""
 
     stamp: str
     created: str
@@ -117,8 +121,8 @@ class Lock:
 
 def holds_fingerprints(content: Mapping[str, Any]) -> bool:
     """Whether a stamp holds fingerprints of gridc's own code, as gridc wrote before it numbered versions."""
-    held = content.get("behaviour")
-    return isinstance(held, dict) and any(isinstance(each, str) for each in held.values())
+    versions = content.get("behaviour")
+    return isinstance(versions, dict) and any(isinstance(version, str) for version in versions.values())
 
 
 def lock_path(spec_path: Path) -> Path:
@@ -150,12 +154,12 @@ def write_lock(lock: Lock, path: Path) -> None:
 
 
 def create_lock(lock: Lock, path: Path) -> Lock:
-    """Write a study's first lock. Of several processes that stamp at once one writes it; the others get that
-    one, because the store of the study is tied to the file's bytes."""
+    """Write a study's first lock. Where several processes stamp at once, one writes it and the others get
+    that lock, because the study's store notes the digest of the file's bytes."""
     try:
         write_new(path, lock.text())
     except FileExistsError:
-        return read_lock(path) or create_lock(lock, path)
+        return read_lock(path) or create_lock(lock, path)  # None where the file was removed meanwhile
     return lock
 
 
@@ -169,6 +173,7 @@ def read_lock(path: Path) -> Lock | None:
         document = json.loads(read_regular(path, MAX_BYTES), object_pairs_hook=each_key_once)
         _require_format(document["format"], path)
         git_state = document["git"] or {}
+        # Fields are read one by one, and a strange file fails as `LookupError` or `TypeError` below.
         chain = tuple(
             Superseded(replaced["stamp"], replaced["created"], replaced["content"])
             for replaced in document["supersedes"]
@@ -184,17 +189,19 @@ def read_lock(path: Path) -> Lock | None:
         lock.pins()
         _require_tables(lock.content)
         prices = {name: TokenPrice(**price) for name, price in lock.prices.items()}
+        # Computed once here: a text in place of a number would otherwise fail in the middle of a report.
         if any(
             type(way.usd(1, 1, 1)) is not float
             for price in prices.values()
             for way in (price, price.in_batches)
         ):
             raise ValueError("a price is not a number")
+        # No stamp covers keys that gridc does not know, so a reader must not find any in a lock.
         if document != lock.as_json():
             raise ValueError("it holds what gridc does not write there")
     except FileNotFoundError:
         return None
-    except (PermissionError, StampError):  # a lock that one may not read is not damaged
+    except (PermissionError, StampError):  # a lock that the user may not read is not damaged
         raise
     except RecursionError:
         raise _unreadable(path, "it is nested too deeply") from None

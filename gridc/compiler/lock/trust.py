@@ -1,4 +1,8 @@
-"""Whom a verifier believes. Nothing here is ever read from the folder that is checked on its own say-so."""
+"""Whom a verifier believes: keys, root certificates and registry records that they name on the command line.
+
+None of it is taken from the folder that is checked unless the verifier names it there: whoever made the study
+could have put it in.
+"""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +17,7 @@ _MOST = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What the person who runs gridc names as believable.
+    """What the person who runs gridc believes.
 
     `roots` are PEM files with root certificates of time stamping authorities; without one, the system's own.
     `signers` are fingerprints (`SHA256:...`), public keys or `allowed_signers` files of those whose signature

@@ -129,9 +129,11 @@ def arms_of(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
     return {
         benchmark: {
             configuration: ", ".join(
-                own[axis] for axis in own if len({other[axis] for other in configurations.values()}) > 1
+                levels_of[axis]
+                for axis in levels_of
+                if len({other[axis] for other in configurations.values()}) > 1
             )
-            for configuration, own in configurations.items()
+            for configuration, levels_of in configurations.items()
         }
         for benchmark, configurations in levels.items()
     }
@@ -188,8 +190,8 @@ class Bench:
     def rubrics(self) -> dict[str, Rubric]:
         """By the name of the judge."""
         judge = self.judge
-        own = {judge.office(one.id): one.rubric for one in judge.panel or ()}
-        stated = {name: own.get(name) or judge.rubric for name in self.assessors}
+        panel_rubrics = {judge.office(panelist.id): panelist.rubric for panelist in judge.panel or ()}
+        rubric_texts = {name: panel_rubrics.get(name) or judge.rubric for name in self.assessors}
         shape: Literal["words", "numbers", "places"] = (
             "places" if judge.compares is not None else "numbers" if judge.scale is not None else "words"
         )
@@ -202,7 +204,7 @@ class Bench:
                 judge.counts,
                 judge.reply or "json",
             )
-            for name, text in stated.items()
+            for name, text in rubric_texts.items()
         }
 
     def rows(self, name: str) -> list[str]:
@@ -224,12 +226,14 @@ class Bench:
             for name in self.assessors
             for row in self.rows(name)
         }
-        guessed = {(self.guesser, benchmark): self._guess_rubric(known) for benchmark, known in arms.items()}
+        guessed = {
+            (self.guesser, benchmark): self._guess_rubric(arm_names) for benchmark, arm_names in arms.items()
+        }
         return read | guessed
 
-    def _guess_rubric(self, known: Mapping[str, str]) -> Rubric:
+    def _guess_rubric(self, arm_names: Mapping[str, str]) -> Rubric:
         """What is asked where the configurations that are called so are guessed."""
-        return guess_rubric(in_drawn_order(set(known.values()), self._seed, "guess", str))
+        return guess_rubric(in_drawn_order(set(arm_names.values()), self._seed, "guess", str))
 
     def judged(self, responses: Sequence[Response], answers: AnswerLookup) -> JudgingState:
         """Ask everyone about all responses, in this order, as far as the replies that are there carry."""
@@ -276,15 +280,15 @@ class Bench:
         drawn = self._stratified(responses, lambda cell, n: ceil(round(share * n, 9)), "guess")
         guesses, whole = [], True
         for shown in drawn if share else ():
-            known = arms[shown.cell.benchmark]
-            if len(set(known.values())) < 2 or not shown.text.strip():
+            arm_of = arms[shown.cell.benchmark]
+            if len(set(arm_of.values())) < 2 or not shown.text.strip():
                 continue
-            rubric = self._guess_rubric(known)
+            rubric = self._guess_rubric(arm_of)
             asked = rubric, self._messages(rubric, shown)
             given = self._ask_until_read(self.guesser, self.name, asked, shown.key, answers, asks)
             whole = whole and given is not None
             label = None if given is None else given.label
-            arm = known[shown.cell.configuration]
+            arm = arm_of[shown.cell.configuration]
             guesses.append(Guess(shown.key, self.unit_of(shown), shown.cell.benchmark, arm, label, self.name))
         return (tuple(guesses) if whole else ()), whole
 
@@ -303,11 +307,11 @@ class Bench:
         if response.other == response.text:
             return SAME, Judgment("tie")
         given = [self._in_order(name, swapped, response, answers, asks) for swapped in self.orders]
-        known = [reply for reply in given if reply is not None]
-        if len(known) < len(given):
+        replies = [reply for reply in given if reply is not None]
+        if len(replies) < len(given):
             return None
-        who = next((who for who, _ in known if who != name), name)
-        return who, self.verdict_of([judgment for _, judgment in known])
+        who = next((who for who, _ in replies if who != name), name)
+        return who, self.verdict_of([judgment for _, judgment in replies])
 
     def verdict_of(self, given: Sequence[Judgment]) -> Judgment:
         """What the replies about a response come to: the only one, or of two responses the preference."""
@@ -372,8 +376,8 @@ class Bench:
             question = transcript((*response.item.messages, ("user", question)))
         if rubric.shape != "places":
             return rubric.ask(response.item, question, response.text)
-        both = response.text, response.other or ""
-        return rubric.ask_of_two(response.item, question, *(both[::-1] if swapped else both))
+        texts = response.text, response.other or ""
+        return rubric.ask_of_two(response.item, question, *(texts[::-1] if swapped else texts))
 
     @property
     def reasks(self) -> int:
@@ -515,9 +519,9 @@ class Bench:
             for key, given in sorted(seconds.items())
             if given is not None and given[0] != SAME
         ]
-        both = [pair for pair in pairs if pair[0] is not None and pair[1] is not None]
-        lefts, rights = ([str(labels[side]) for labels in both] for side in (0, 1))
-        agreement = kappa(lefts, rights, [unit for *_, unit in both]) if both else None
+        labelled = [pair for pair in pairs if pair[0] is not None and pair[1] is not None]
+        lefts, rights = ([str(labels[side]) for labels in labelled] for side in (0, 1))
+        agreement = kappa(lefts, rights, [unit for *_, unit in labelled]) if labelled else None
         value = None if agreement is None else agreement.kappa
         low = None if agreement is None else agreement.low
         undefined = agreement is not None and value is None

@@ -164,12 +164,14 @@ def cheapest_design(
     design = search.cheapest(request.decide, usual, request.limits)
     alone = () if design else tuple(search.by_itself(name, usual) for name in request.decide)
     doubled = min(2 * request.changing, MOST_CHANGING)
-    others = {
+    assumptions = {
         f"answers differ on {percent(doubled, 0)} of the items": Assumptions(doubled, TOGETHER),
         "all answers to a unit move as one": Assumptions(request.changing, 1.0),
     }
     wrong = (
-        tuple(search.if_wrong(what, design, assumed) for what, assumed in others.items()) if design else ()
+        tuple(search.if_wrong(what, design, assumed) for what, assumed in assumptions.items())
+        if design
+        else ()
     )
     targets = {name: _target(hypotheses[name], request) for name in request.decide}
     return DesignAnswer(
@@ -183,18 +185,18 @@ def _refusal(code: str, problem: str, help: str) -> UsageError:
 
 def _named(spec: Spec, request: DesignRequest) -> dict[str, AnyHypothesis]:
     """The hypotheses by id, each of them with an effect to find where it needs one."""
-    known = {declared.id: declared for declared in spec.hypothesis}
+    by_id = {declared.id: declared for declared in spec.hypothesis}
     for name in (*request.decide, *request.effects):
-        if name not in known:
-            stated = f"there is {', '.join(known)}" if known else "the spec states none"
-            raise _refusal("GC324", f"no hypothesis is called `{name}`", stated)
+        if name not in by_id:
+            names = f"there is {', '.join(by_id)}" if by_id else "the spec states none"
+            raise _refusal("GC324", f"no hypothesis is called `{name}`", names)
     for name in request.decide:
-        hypothesis, kind = known[name], kind_of(known[name])
+        hypothesis, kind = by_id[name], kind_of(by_id[name])
         if why := kind.why_no_test(hypothesis, spec):
             raise _refusal("GC324", f"`{name}` has no power to plan: {why}", "decide the others")
         if unplannable := kind.why_no_design(hypothesis, request.effects.get(name)):
             raise _refusal("GC324", unplannable.problem, unplannable.help)
-    return {name: known[name] for name in request.decide}
+    return {name: by_id[name] for name in request.decide}
 
 
 def _target(hypothesis: AnyHypothesis, request: DesignRequest) -> str:
@@ -203,8 +205,8 @@ def _target(hypothesis: AnyHypothesis, request: DesignRequest) -> str:
 
 
 def _effect(hypothesis: AnyHypothesis, request: DesignRequest) -> float:
-    stated = request.effects.get(hypothesis.id)
-    return kind_of(hypothesis).margin(hypothesis) or 0.0 if stated is None else stated
+    effect = request.effects.get(hypothesis.id)
+    return kind_of(hypothesis).margin(hypothesis) or 0.0 if effect is None else effect
 
 
 @dataclass
@@ -227,19 +229,23 @@ class _Variant:
         """What one more item of each benchmark costs."""
         costs = {}
         for benchmark in self.study.spec.benchmark:
-            here = self.study.items[benchmark.id]
-            pilot = here.sampled[:: max(1, len(here.sampled) // PILOT)][:PILOT]
-            alone = self.study.spec.model_copy(update={"benchmark": (benchmark,)})
-            study = replace(self.study, spec=alone, items={benchmark.id: replace(here, sampled=pilot)})
+            items = self.study.items[benchmark.id]
+            pilot = items.sampled[:: max(1, len(items.sampled) // PILOT)][:PILOT]
+            one_benchmark = self.study.spec.model_copy(update={"benchmark": (benchmark,)})
+            study = replace(
+                self.study, spec=one_benchmark, items={benchmark.id: replace(items, sampled=pilot)}
+            )
             costs[benchmark.id] = lowered_cost(study, self.speeds, self.prices).times(1 / len(pilot))
         return costs
 
     def on(self, drawn: Drawn) -> Study:
         items = {}
         for name, sampled in drawn.items():
-            here = self.study.items[name]
-            repeats = here.repeats if sampled is here.sampled else 1  # part of them may hold some twice
-            items[name] = replace(here, sampled=sampled, repeats=repeats)
+            all_items = self.study.items[name]
+            repeats = (
+                all_items.repeats if sampled is all_items.sampled else 1
+            )  # part of them may hold some twice
+            items[name] = replace(all_items, sampled=sampled, repeats=repeats)
         return replace(self.study, items=items)
 
     def cost(self, drawn: Drawn) -> Cost:
@@ -299,18 +305,18 @@ class _Search:
     @cached_property
     def currency(self) -> Currency:
         """What designs are compared by: the first limit, else money where prices are known, else tokens."""
-        some = self.variants[0].per_item
+        costs = self.variants[0].per_item
         for name in self.request.limits:
-            unknown = [benchmark for benchmark, cost in some.items() if getattr(cost, name) is None]
+            unknown = [benchmark for benchmark, cost in costs.items() if getattr(cost, name) is None]
             if unknown:
                 what, help = LIMITED[name]
                 raise _refusal("GC325", f"no {what} is known of every model that `{unknown[0]}` asks", help)
-        if "usd" in self.request.limits and not any(cost.usd for cost in some.values()):
+        if "usd" in self.request.limits and not any(cost.usd for cost in costs.values()):
             help = "--tokens or --hours limits what they compute"
             raise _refusal("GC325", "no call of this design costs money: its models are local", help)
         if self.request.limits:
             return next(iter(self.request.limits))
-        return "usd" if all(cost.usd for cost in some.values()) else "tokens"
+        return "usd" if all(cost.usd for cost in costs.values()) else "tokens"
 
     @cached_property
     def variants(self) -> list[_Variant]:
@@ -318,7 +324,8 @@ class _Search:
         spec = self.study.spec
         benchmarks = [
             benchmark.id for benchmark in spec.benchmark
-            if any(name == benchmark.id for one in self.hypotheses for name, _ in self.full.compared[one])
+            if any(name == benchmark.id for tested in self.hypotheses
+                   for name, _ in self.full.compared[tested])
         ]  # fmt: skip
         every = self.hypotheses.values()
         models = self._about_any("model")
@@ -327,7 +334,9 @@ class _Search:
         for axis in spec.axis:
             compared = self._compared(axis.id)
             kept = tuple(name for name in self._about_any(axis.id) if compared is None or name in compared)
-            shared = [name for name in kept if all(self._about(one, axis.id, name) for one in every)]
+            shared = [
+                name for name in kept if all(self._about(hypothesis, axis.id, name) for hypothesis in every)
+            ]
             if spec.draw is not None:  # fewer levels would be another draw
                 options.append([self.full.levels[axis.id]])
             elif compared is not None or len(kept) < 2 or not shared or free == FREE_AXES:
@@ -349,7 +358,11 @@ class _Search:
             items = {name: self.study.items[name] for name in benchmarks}
             study = replace(self.study, spec=cut, items=items)
             cuts.append(_Variant(study, levels, self.speeds, self.prices))
-        return [variant for variant in cuts if all(self._parts(variant, one) for one in self.hypotheses)]
+        return [
+            variant
+            for variant in cuts
+            if all(self._parts(variant, hypothesis) for hypothesis in self.hypotheses)
+        ]
 
     def _about(self, hypothesis: AnyHypothesis, dimension: str, name: str) -> bool:
         models = kind_of(hypothesis).models(hypothesis)
@@ -363,7 +376,9 @@ class _Search:
         models = tuple(model.id for model in self.study.spec.model)
         names = models if dimension == "model" else self.full.levels[dimension]
         every = self.hypotheses.values()
-        return tuple(name for name in names if any(self._about(one, dimension, name) for one in every))
+        return tuple(
+            name for name in names if any(self._about(hypothesis, dimension, name) for hypothesis in every)
+        )
 
     def _compared(self, axis: str) -> set[str] | None:
         """The levels of an axis that some hypothesis compares; None where none does."""
@@ -391,16 +406,20 @@ class _Search:
     def pool(self, benchmark: str) -> tuple[Sequence[Item], Sample]:
         """The items that a benchmark could ask, and how they are drawn. More than are drawn now only where
         that changes no exemplar, no other sample and no wording."""
-        here = self.study.items[benchmark]
-        stated = next(declared.sample for declared in self.study.spec.benchmark if declared.id == benchmark)
-        plain = stated is None or not stated.disjoint_from
-        taken = {item.family for item in here.exemplars}
-        wider = plain and not here.variants
-        every = [item for item in here.source.every if item.family not in taken] if wider else here.sampled
-        seed = 0 if stated is None or stated.seed is None else stated.seed
-        if stated is None:
+        drawn_items = self.study.items[benchmark]
+        sample = next(declared.sample for declared in self.study.spec.benchmark if declared.id == benchmark)
+        plain = sample is None or not sample.disjoint_from
+        taken = {item.family for item in drawn_items.exemplars}
+        wider = plain and not drawn_items.variants
+        every = (
+            [item for item in drawn_items.source.every if item.family not in taken]
+            if wider
+            else drawn_items.sampled
+        )
+        seed = 0 if sample is None or sample.seed is None else sample.seed
+        if sample is None:
             return every, Sample(n=1, seed=seed)
-        return every, stated.model_copy(update={"seed": seed})
+        return every, sample.model_copy(update={"seed": seed})
 
     @cached_property
     def _pools(self) -> dict[str, tuple[Sequence[Item], Sample]]:
@@ -419,15 +438,15 @@ class _Search:
         """The items of each benchmark, at so many thousandths of those that the spec draws."""
         by_benchmark = {}
         for name, (items, sample) in self._pools.items():
-            here = self.study.items[name]
-            number = round(len(here.sampled) * thousandths / 1000)
+            drawn_items = self.study.items[name]
+            number = round(len(drawn_items.sampled) * thousandths / 1000)
             if thousandths == 1000:
-                by_benchmark[name] = here.sampled
+                by_benchmark[name] = drawn_items.sampled
                 continue
             number = max(1, min(number, len(items)))
             if (name, number) not in self._drawn:
                 asked = with_questions(draw_at_most(items, sample, number))
-                self._drawn[name, number] = joined_at(asked, here.unit)
+                self._drawn[name, number] = joined_at(asked, drawn_items.unit)
             by_benchmark[name] = self._drawn[name, number]
         return by_benchmark
 
@@ -470,8 +489,8 @@ class _Search:
     def described(self, variant: _Variant, drawn: Drawn, cost: Cost, assumed: Assumptions) -> Design:
         items: Mapping[str, Items] = variant.on(drawn).items
         return Design(
-            {name: len(own.sampled) for name, own in items.items()},
-            {name: len({*own.units.values()}) for name, own in items.items()},
+            {name: len(benchmark_items.sampled) for name, benchmark_items in items.items()},
+            {name: len({*benchmark_items.units.values()}) for name, benchmark_items in items.items()},
             variant.levels,
             survey(variant.study.spec).cells,
             cost,

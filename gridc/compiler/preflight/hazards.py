@@ -95,16 +95,16 @@ def _unasked_prompt(study: Study, source: Source) -> Iterator[Diagnostic]:
             continue
         seen.add(ways)
         items = study.items[cell.benchmark].asked(None, setting.items)
-        alone = any(not item.references for item in items)
+        without_prompt = any(not item.references for item in items)
         where = grid.grid_place(cell.levels, cell.tier, cell.benchmark, cell.model)
-        if alone and cell.model in served and not setting.premise:
+        if without_prompt and cell.model in served and not setting.premise:
             path = grid.effect_place(study.spec, "method", where) or ()
             message = (
                 f"`{cell.model}` cannot weigh a text without a prefix: servers leave its first token out"
             )
             help = 'premise = "\\n": the texts then follow a line break'
             yield source.diagnose("GC636", path, message, help)
-        if setting.prompt != NOTHING and alone and (cell.benchmark, setting.prompt) not in seen:
+        if setting.prompt != NOTHING and without_prompt and (cell.benchmark, setting.prompt) not in seen:
             seen.add((cell.benchmark, setting.prompt))
             path = grid.effect_place(study.spec, "prompt", where) or ()
             message = (
@@ -240,8 +240,8 @@ def setting_hazards(study: Study) -> Iterator[Hazard]:
 def unit_hazards(study: Study) -> Iterator[Hazard]:
     """Benchmarks whose items are taken as more independent than their data say: by their `unit` (GC534), or
     by the unit of the bootstrap (GC535)."""
-    stated = study.spec.analysis.bootstrap
-    drawn = None if stated is None else BOOTSTRAP_LEVELS.get(stated.unit)
+    bootstrap = study.spec.analysis.bootstrap
+    drawn = None if bootstrap is None else BOOTSTRAP_LEVELS.get(bootstrap.unit)
     for number, benchmark in enumerate(study.spec.benchmark):
         if benchmark.id in study.absent:
             continue
@@ -331,8 +331,8 @@ def stops_at_the_cue(setting: Setting, template: str) -> Found:
     cue, head = words[-1].splitlines()[-1:], words[0]
     for stop in setting.stop:
         if cue and re.search(r"\w", stop) and stop.strip() in cue[0]:
-            others = [other for other in setting.stop if other != stop]
-            better = [*others, *([head] if head and head not in (*others, cue[0]) else [])]
+            other_stops = [other for other in setting.stop if other != stop]
+            better = [*other_stops, *([head] if head and head not in (*other_stops, cue[0]) else [])]
             help_line = f"write `stop = {toml_value(better)}` here" if better else "leave `stop` out"
             problem = (
                 f"the stop string {stop!r} is the prompt's cue for the answer: a response with it is empty"
@@ -349,12 +349,13 @@ def likelihood_in_a_chat(setting: Setting, template: str) -> Found:
     """GC518."""
     if not setting.ranks or not setting.chat_template:
         return
-    alone = METHODS[setting.method].weighs and not template_variables(template) - {"stem"}
-    if alone or setting.candidates == "sentence_pair":
+    weighed_alone = METHODS[setting.method].weighs and not template_variables(template) - {"stem"}
+    if weighed_alone or setting.candidates == "sentence_pair":
+        what = "texts" if weighed_alone else "sentences"
         yield (
             "GC518",
             "method",
-            f"{'texts' if alone else 'sentences'} are compared as replies in a chat, not as plain text",
+            f"{what} are compared as replies in a chat, not as plain text",
             "set chat_template = false",
         )
     elif setting.continuation_delimiter[:1].isspace():
@@ -491,8 +492,8 @@ def compared_with_itself(study: Study) -> Iterator[Hazard]:
 
 def floating_alias(path: KeyPath, model: Model) -> Iterator[Hazard]:
     """GC507: a provider's name without the date or number of a snapshot, and no files that it stands for."""
-    stated = model.weights is not None or _SNAPSHOT.search(model.source)
-    if engine_kind(model.engine).provider and not stated:
+    pinned = model.weights is not None or _SNAPSHOT.search(model.source)
+    if engine_kind(model.engine).provider and not pinned:
         problem = f"`{model.source}` may change without notice"
         help_line = "name a dated snapshot"
         yield Hazard("GC507", problem, {"model": model.id}, None, help_line, (*path, "source"))

@@ -95,9 +95,9 @@ class OracleView:
         names = self.setting.labels_of(self.item) or self._ranked
         if right is None or not names:
             return None
-        own, carried = own_letters(self.item), carried_labels(self.item.options)
-        if own is not None or (carried and carried.alone and are_letters(sorted(carried.labels))):
-            letters = carried.labels if own is None and carried is not None else names
+        letters_shown, carried = own_letters(self.item), carried_labels(self.item.options)
+        if letters_shown is not None or (carried and carried.alone and are_letters(sorted(carried.labels))):
+            letters = carried.labels if letters_shown is None and carried is not None else names
             return letters[right] if names_each(self.prompt, letters) else None
         texts = self.item.options if carried is None or carried.alone else carried.texts
         asked = self.prompt[max(self.prompt.rfind(self.item.query), 0) :]
@@ -207,11 +207,11 @@ def shown_label(
         label = _LABEL.search(prompt[max(0, place - 12 - len(look.label)) : place])
         rest = prompt[place + len(text) :]
         after = rest.lstrip(" .")
-        alone = not after or after[0] in "\n(" or after[1:2] in (".", ")") or rest.startswith(between)
+        ends_line = not after or after[0] in "\n(" or after[1:2] in (".", ")") or rest.startswith(between)
         longer = any(other.startswith(text) and prompt.startswith(other, place) for other in options
                      if other != text)  # fmt: skip
-        alone = alone or (bool(options) and not longer and rest[0].isspace())
-        if alone and label is not None and label[1] in names:
+        ends_line = ends_line or (bool(options) and not longer and rest[0].isspace())
+        if ends_line and label is not None and label[1] in names:
             return label[1]
         end = place + len(text) - 1
     return None
@@ -220,10 +220,10 @@ def shown_label(
 def _listed_label(text: str, option: str, names: Sequence[str]) -> str | None:
     """The first of these labels, in either case, under which a list in a text has an option: at the head of a
     line or in brackets, with nothing behind the option but the next one."""
-    known = {name.upper() for name in names}
-    for found in re.finditer(rf"{re.escape(option)}(?=[ .;,]*(?:\n|\Z|\s[(\[]))", text):
-        label = _LISTED.search(text[max(0, found.start() - 24) : found.start()])
-        if label is not None and label[1].upper() in known:
+    labels = {name.upper() for name in names}
+    for shown in re.finditer(rf"{re.escape(option)}(?=[ .;,]*(?:\n|\Z|\s[(\[]))", text):
+        label = _LISTED.search(text[max(0, shown.start() - 24) : shown.start()])
+        if label is not None and label[1].upper() in labels:
             return label[1]
     return None
 
@@ -265,9 +265,9 @@ def _prefers(wanted: bool) -> Callable[[OracleView, Sequence[bool | None]], int 
 def _prefers_printed(sight: OracleView, right: Sequence[bool | None]) -> int | Literal["none"]:
     """The candidate that is the label which the prompt prints before the right option."""
     name = sight.printed()
-    names = own.labels if (own := own_letters(sight.item)) is not None else sight._ranked
-    known = [known.upper() for known in names]
-    return "none" if name is None or name.upper() not in known else known.index(name.upper())
+    names = letters.labels if (letters := own_letters(sight.item)) is not None else sight._ranked
+    labels = [labels.upper() for labels in names]
+    return "none" if name is None or name.upper() not in labels else labels.index(name.upper())
 
 
 def _by_label(setting: Setting) -> Expected | None:
@@ -280,9 +280,9 @@ def answer_form(setting: Setting) -> AnswerForm:
     match = setting.match if METHODS[setting.method].reads_answer else None
     if match is None:
         return FORMS[setting.reader]
-    found, after = COMPARISONS[match.kind].in_text, match.after
+    in_text, after = COMPARISONS[match.kind].in_text, match.after
     if after is None:
-        return AnswerForm(behind_text=found, understands=found)
+        return AnswerForm(behind_text=in_text, understands=in_text)
     return AnswerForm(f"{after.replace('{', '{{').replace('}', '}}')} {{}}", after)
 
 
@@ -352,8 +352,8 @@ def _runs_on(setting: Setting) -> Expected | None:
     method = METHODS[setting.method]
     if not _reads_words(setting) or method.one_token or _as_it_is(setting):
         return None
-    own = method.reads_answer or answer_form(setting).understands
-    return "right" if own or not setting.chat_template else None
+    own_reader = method.reads_answer or answer_form(setting).understands
+    return "right" if own_reader or not setting.chat_template else None
 
 
 _STOPS = (
@@ -575,8 +575,8 @@ def _likelihoods(
     first, *rest = [request.parameters["continuations"] for request in sample.requests]
     answers: list[Mapping[str, Any]] = [_ranking(first, of(first))]
     for texts in rest:
-        alone = [-1.0 * len(text) for text in texts]
-        answers.append(_ranking(texts, alone if any(of(first)) else of(first)))
+        values = [-1.0 * len(text) for text in texts]
+        answers.append(_ranking(texts, values if any(of(first)) else of(first)))
     return answers
 
 

@@ -18,7 +18,7 @@ from pydantic_core import from_json, to_json
 
 from gridc import __version__
 from gridc.compiler.inputs.questions import QuestionDigests
-from gridc.compiler.lock.anchor import signature_of, signer_of
+from gridc.compiler.lock.attestation import signature_of, signer_of
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.diagnostics.errors import Diagnostic, FileError, StampError
 from gridc.files import open_regular, read_regular, write_atomic

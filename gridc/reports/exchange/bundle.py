@@ -25,7 +25,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
-from gridc.compiler.lock.anchor import SUFFIXES, evidence_path, read_evidence
+from gridc.compiler.lock.attestation import SUFFIXES, evidence_path, read_evidence
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan

@@ -12,7 +12,7 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import uncomputed_rows
 from gridc.compiler.grid.cells import ONLY, anchored
 from gridc.compiler.instrument.propagation import StepShares
-from gridc.compiler.lock.anchor import Anchor, anchors, strongest_anchor
+from gridc.compiler.lock.attestation import Attestation, attestations, strongest_attestation
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.asked import DifferingLevels
@@ -210,8 +210,8 @@ class Findings:
 
     plan: Plan
     lock: Lock
-    anchors: tuple[Anchor, ...]
-    results_anchors: tuple[Anchor, ...]
+    anchors: tuple[Attestation, ...]
+    results_anchors: tuple[Attestation, ...]
     progress: Progress
     results: str
     near_ties: int
@@ -274,7 +274,7 @@ class Findings:
         return min(dates, key=datetime.fromisoformat, default=None)
 
     @property
-    def dated_by(self) -> Anchor | None:
+    def dated_by(self) -> Attestation | None:
         """The first third party that dates the lock."""
         believed = ("timestamped", "registered")
         dated = [anchor for anchor in self.anchors if anchor.strength in believed and anchor.time]
@@ -309,9 +309,9 @@ class Findings:
         return self.plan.study.spec.analysis.alpha or ALPHA
 
     @property
-    def anchor(self) -> Anchor:
+    def anchor(self) -> Attestation:
         """The strongest tie of the lock."""
-        return strongest_anchor(self.anchors)
+        return strongest_attestation(self.anchors)
 
     @property
     def complete(self) -> bool:
@@ -653,9 +653,9 @@ def all_findings(
     compiled: Compiled,
     lock: Lock,
     store: Store,
-    tied: Sequence[Anchor] = (),
+    tied: Sequence[Attestation] = (),
     results: str | None = None,
-    results_tied: Sequence[Anchor] = (),
+    results_tied: Sequence[Attestation] = (),
     requested: Iterable[Finding[Any]] = (),
     known: Mapping[Finding[Any], Any] | None = None,
 ) -> Findings:
@@ -673,7 +673,7 @@ def all_findings(
     return Findings(
         plan=record.plan,
         lock=lock,
-        anchors=tuple(tied or anchors(compiled.lock_path, compiled.source.path)),
+        anchors=tuple(tied or attestations(compiled.lock_path, compiled.source.path)),
         results_anchors=tuple(results_tied),
         progress=record.progress,
         results=results or store.results_digest(stamp),

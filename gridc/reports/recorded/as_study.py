@@ -32,7 +32,7 @@ from gridc.compiler.inputs.logs.records import writable
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.setting import Setting
-from gridc.compiler.lock.anchor import Anchor
+from gridc.compiler.lock.attestation import Attestation
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import visible
@@ -69,7 +69,7 @@ MOST_ID = 80
 """Characters of an id."""
 LONGEST = 70
 """Characters of a name that its id keeps."""
-UNSTAMPED = Anchor("none", "nothing was stamped before these runs")
+UNSTAMPED = Attestation("none", "nothing was stamped before these runs")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from gridc.compiler.frontend.unsupported import why_undecidable
 from gridc.compiler.grid.specifications import planned_curve
-from gridc.compiler.lock.anchor import in_words
+from gridc.compiler.lock.attestation import in_words
 from gridc.numbers import counted, hundredths, interval_words, number, with_sign
 from gridc.reports.findings.conduct import CONDUCT, cut_off_words
 from gridc.reports.findings.curves import CURVES

@@ -6,7 +6,7 @@ two sentences: what holds under the reference configuration, and what other conf
 
 from collections.abc import Sequence
 
-from gridc.compiler.lock.anchor import in_words
+from gridc.compiler.lock.attestation import in_words
 from gridc.numbers import as_typed, counted, hundredths, p_in_text, percent
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.moves import LargestMove

@@ -266,8 +266,8 @@ TAKEN = (ModelLoaded, NoiseMeasured, ReferenceCompared, Observed)
 
 
 class AnchorRecord(BaseModel):
-    """A tie that a report stated (`gridc.compiler.lock.anchor.Anchor`); `committed` is its time. It is a
-    claim: who verifies checks the evidence again."""
+    """An attestation (`gridc.compiler.lock.attestation.Attestation`) that a report stated; `committed` is its
+    time. It is a claim: whoever verifies checks the evidence again."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 

@@ -17,8 +17,8 @@ import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.inputs.models import hash_files
 from gridc.compiler.instrument.template_limits import RenderUsage
-from gridc.compiler.lock import anchor, git, lock
-from gridc.compiler.lock.anchor import anchors
+from gridc.compiler.lock import attestation, git, lock
+from gridc.compiler.lock.attestation import attestations
 from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import GridcError, HazardError
@@ -53,7 +53,7 @@ class Obedient:
         return done.stdout.strip()
 
 
-OBEDIENT = instead((anchor, "git_repository", Obedient), (lock, "git_repository", Obedient))
+OBEDIENT = instead((attestation, "git_repository", Obedient), (lock, "git_repository", Obedient))
 
 
 def shell(folder: Path, *command: str, **environment: str) -> str:
@@ -90,7 +90,7 @@ def stamped(spec: Path, mark: Path) -> set[str]:
     """Do what `gridc stamp` does, and say whether the trap stayed shut."""
     compiled = compile_spec(spec)
     write_lock(make_lock(compiled.study, spec), lock_path(spec))
-    anchors(lock_path(spec), spec)
+    attestations(lock_path(spec), spec)
     return set() if mark.exists() else {UNRUN}
 
 

@@ -25,7 +25,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.score import score_sample
 from gridc.compiler.instrument.setting import Setting
-from gridc.compiler.lock.anchor import Anchor
+from gridc.compiler.lock.attestation import Attestation
 from gridc.compiler.lock.lock import Lock, read_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import GridcError
@@ -930,7 +930,7 @@ def superseded_after_a_look(folder: Path, _: MonkeyPatch) -> set[str]:
     run_again(spec)
     date = "2026-01-01T00:00:00+00:00"
     found = replace(
-        gridc.open(spec).findings().findings, anchors=(Anchor("token", date, "an authority", date),)
+        gridc.open(spec).findings().findings, anchors=(Attestation("token", date, "an authority", date),)
     )
     said = {row.id: row.holds for row in methodology(found)}
     assert (said["stamped_first"] == "yes") is (said["vouched"] == "yes")

@@ -9,8 +9,8 @@ from pathlib import Path
 from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.lock import anchor, lock
-from gridc.compiler.lock.anchor import Anchor, anchors, strongest_anchor
+from gridc.compiler.lock import attestation, lock
+from gridc.compiler.lock.attestation import Attestation, attestations, strongest_attestation
 from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.diagnostics.errors import StampError
@@ -26,11 +26,11 @@ from tests.authorities import time_stamp as ask_for_token
 
 HOLDER = "whoever hands over a store"
 AUTHOR = "the author"
-ROOTS = "roots are those that the verifier names (`anchor._roots`)"
-SIGNERS = "signers are those whom the verifier names (`anchor._signer`)"
-ASSERTED = "a commit's dates are its author's, and no time (`anchor._commit`)"
+ROOTS = "roots are those that the verifier names (`attestation._roots`)"
+SIGNERS = "signers are those whom the verifier names (`attestation._signer`)"
+ASSERTED = "a commit's dates are its author's, and no time (`attestation._commit`)"
 UNCHECKED = "a DOI is `given, not checked` without the registry's record (`registrations`)"
-CHANGED = "a record counts from its last change (`anchor._last`)"
+CHANGED = "a record counts from its last change (`attestation._last`)"
 AT = "2026-01-01T00:00:00.000+00:00"
 STAMP = "a" * 64
 
@@ -42,10 +42,10 @@ def locked(folder: Path) -> Path:
     return spec
 
 
-def reported(*stated: Anchor) -> list[Event]:
+def reported(*stated: Attestation) -> list[Event]:
     """A chain in which a report states these ties. Whoever holds a store can write it, sealed like any
     other."""
-    first = anchor_record(strongest_anchor(stated))
+    first = anchor_record(strongest_attestation(stated))
     body = Reported(
         stamp=STAMP,
         answered=1,
@@ -67,28 +67,28 @@ UNBELIEVED = instead((ties, "_against", lambda *_: (None, None)))
 
 @attack(HOLDER, "an event says `timestamped`, and there is no token", "GC709", UNBELIEVED)
 def token_by_event(folder: Path, patch: MonkeyPatch) -> set[str]:
-    return checked(locked(folder), reported(Anchor("token", AT, "a root of the system", AT)))
+    return checked(locked(folder), reported(Attestation("token", AT, "a root of the system", AT)))
 
 
 @attack(HOLDER, "an event says that the results were timestamped, and there is no token", "GC709", UNBELIEVED)
 def results_token_by_event(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
-    (true,) = reported(*anchors(lock_path(spec), spec))
+    (true,) = reported(*attestations(lock_path(spec), spec))
     assert isinstance(true.body, Reported)
-    token = anchor_record(Anchor("token", AT, "a root of the system", AT))
+    token = anchor_record(Attestation("token", AT, "a root of the system", AT))
     return checked(spec, [Event.after(None, AT, true.body.model_copy(update={"results_anchors": [token]}))])
 
 
 @attack(HOLDER, "an event says that it was registered, in the words for no commit", "GC709", UNBELIEVED)
 def registered_in_words(folder: Path, patch: MonkeyPatch) -> set[str]:
-    return checked(locked(folder), reported(Anchor("none", "pre-registered at OSF, checked")))
+    return checked(locked(folder), reported(Attestation("none", "pre-registered at OSF, checked")))
 
 
 @attack(
     HOLDER, "what an event says of a tie carries an escape sequence for the terminal", "GC709", UNBELIEVED
 )
 def escapes(folder: Path, patch: MonkeyPatch) -> set[str]:
-    return checked(locked(folder), reported(Anchor("commit", "\x1b[2K\x1b[1Averified: registered")))
+    return checked(locked(folder), reported(Attestation("commit", "\x1b[2K\x1b[1Averified: registered")))
 
 
 WRITTEN = instead((ties, "_is_written", lambda _: True))
@@ -96,17 +96,17 @@ WRITTEN = instead((ties, "_is_written", lambda _: True))
 
 @attack(HOLDER, "an event dates a commit before the first call, as if a third party did", "GC709", WRITTEN)
 def commit_dated(folder: Path, patch: MonkeyPatch) -> set[str]:
-    return checked(locked(folder), reported(Anchor("commit", "a" * 40, None, AT)))
+    return checked(locked(folder), reported(Attestation("commit", "a" * 40, None, AT)))
 
 
 @attack(HOLDER, "an event dates a lock that nothing ties before the first call", "GC709", WRITTEN)
 def nothing_dated(folder: Path, patch: MonkeyPatch) -> set[str]:
-    return checked(locked(folder), reported(Anchor("none", anchor.UNCOMMITTED, "DigiCert", AT)))
+    return checked(locked(folder), reported(Attestation("none", attestation.UNCOMMITTED, "DigiCert", AT)))
 
 
 @attack(HOLDER, "an event names a commit `timestamped 2001 by DigiCert`", "GC709", WRITTEN)
 def commit_in_words(folder: Path, patch: MonkeyPatch) -> set[str]:
-    return checked(locked(folder), reported(Anchor("commit", "timestamped 2001 by DigiCert")))
+    return checked(locked(folder), reported(Attestation("commit", "timestamped 2001 by DigiCert")))
 
 
 DATES = "a time is a date with its zone, or none (`ties._date`)"
@@ -124,7 +124,7 @@ def time_that_is_none(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 
 def dated(text: str) -> list[Event]:
-    return reported(Anchor("registration", "10.1234/x", "me", text))
+    return reported(Attestation("registration", "10.1234/x", "me", text))
 
 
 @attack(HOLDER, "the signature is deleted after a report said `signed`", "GC709", UNBELIEVED)
@@ -132,14 +132,14 @@ def signature_deleted(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
     key = signed(spec)
     trust = Trust(signers=(str(key.with_suffix(".pub")),))
-    stated = reported(*anchors(lock_path(spec), spec, trust))
+    stated = reported(*attestations(lock_path(spec), spec, trust))
     lock_path(spec).with_name("gridcard.lock.sig").unlink()
     return checked(spec, stated)
 
 
 @attack(
     HOLDER, "the signature is overwritten with bytes of the right form", "GC406",
-    instead((anchor, "signatures", lambda *_: [("key SHA256:unread", None)])),
+    instead((attestation, "signatures", lambda *_: [("key SHA256:unread", None)])),
 )  # fmt: skip
 def signature_overwritten(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -170,12 +170,13 @@ def signed(spec: Path) -> Path:
     return spec.parent / "key"
 
 
-LISTED = "a pattern in the verifier's list is no name (`anchor._principals`)"
+LISTED = "a pattern in the verifier's list is no name (`attestation._principals`)"
 
 
 @attack(
     AUTHOR, "a key that the verifier lists for everybody but the press office passes for the press office's",
-    LISTED, instead((anchor, "_principals", str.splitlines), (anchor, "_PATTERN", re.compile("(?!)"))),
+    LISTED,
+    instead((attestation, "_principals", str.splitlines), (attestation, "_PATTERN", re.compile("(?!)"))),
 )  # fmt: skip
 def signer_excluded(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -184,14 +185,16 @@ def signer_excluded(folder: Path, patch: MonkeyPatch) -> set[str]:
     for whom in ("!press@example.org,*@example.org", "*"):
         (folder / "named").write_text(f"{whom} {public}")
         named.append(
-            strongest_anchor(anchors(lock_path(spec), spec, Trust(signers=(str(folder / "named"),)))).by
+            strongest_attestation(
+                attestations(lock_path(spec), spec, Trust(signers=(str(folder / "named"),)))
+            ).by
         )
     return {LISTED} if named == ["whoever fits *@example.org", "whoever fits *"] else set()
 
 
 @attack(
     AUTHOR, "another key of the press office's name signs the lock", "GC709",
-    instead((anchor, "_signer", lambda *_: "press@example.org")),
+    instead((attestation, "_signer", lambda *_: "press@example.org")),
 )  # fmt: skip
 def other_key_of_the_name(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -202,7 +205,7 @@ def other_key_of_the_name(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 @attack(
     AUTHOR, "the signature of another file is put beside the lock", "GC406",
-    instead((anchor, "signatures", lambda *_: [("key SHA256:unread", None)])),
+    instead((attestation, "signatures", lambda *_: [("key SHA256:unread", None)])),
 )  # fmt: skip
 def signature_of_another_file(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -223,14 +226,14 @@ OWN: list[str] = []
 
 @attack(
     AUTHOR, "an `allowed_signers` beside the lock says that the author's key is the press office's", SIGNERS,
-    instead((anchor, "_signer", by_the_folders_own)),
+    instead((attestation, "_signer", by_the_folders_own)),
 )  # fmt: skip
 def own_signers(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
     public = signed(spec).with_suffix(".pub").read_text()
     (folder / "allowed_signers").write_text(f"press@example.org {public}")
     patch.setattr("tests.adversary.rooms.ties.OWN", [str(folder / "allowed_signers")])
-    found = strongest_anchor(anchors(lock_path(spec), spec))
+    found = strongest_attestation(attestations(lock_path(spec), spec))
     return {SIGNERS} if found.strength == "unanchored" else set()
 
 
@@ -244,44 +247,44 @@ def roots_beside(trust: Trust) -> Iterator[tuple[str, object]]:
 
 @attack(
     AUTHOR, "a home-made authority called DigiCert stamps the lock, its root lies beside it", ROOTS,
-    instead((anchor, "_roots", roots_beside)),
+    instead((attestation, "_roots", roots_beside)),
 )  # fmt: skip
 def own_authority(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
     place = make_authority(folder, "DigiCert Trusted Root G4")
     ask_for_token(place, lock_path(spec))
     patch.setattr("tests.adversary.rooms.ties.OWN", [str(place / "root.pem")])
-    found = strongest_anchor(anchors(lock_path(spec), spec))
+    found = strongest_attestation(attestations(lock_path(spec), spec))
     return {ROOTS} if found.strength == "unanchored" else set()
 
 
 @attack(
     AUTHOR, "`GIT_COMMITTER_DATE=2001` dates the commit before the first call", ASSERTED,
-    instead((anchor, "_commit", lambda *_: Anchor("commit", "c", None, "2001-01-01T00:00:00+00:00"))),
+    instead((attestation, "_commit", lambda *_: Attestation("commit", "c", None, f"2001{AT[4:]}"))),
 )  # fmt: skip
 def backdated_commit(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
     shell(folder, "git", "init", "-q")
     commit(folder, GIT_COMMITTER_DATE="2001-01-01T00:00:00Z", GIT_AUTHOR_DATE="2001-01-01T00:00:00Z")
-    found = strongest_anchor(anchors(lock_path(spec), spec))
+    found = strongest_attestation(attestations(lock_path(spec), spec))
     return {ASSERTED} if found.strength == "git" and found.time is None else set()
 
 
 @attack(
     AUTHOR, "`echo 10.1234/notreal > gridcard.lock.doi`, with a home-made record beside it", UNCHECKED,
-    instead((anchor, "registrations", lambda *_: [("10.1234/notreal", "at a registry", AT)])),
+    instead((attestation, "registrations", lambda *_: [("10.1234/notreal", "at a registry", AT)])),
 )  # fmt: skip
 def doi_of_nothing(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
     (folder / "gridcard.lock.doi").write_text("10.1234/notreal\n")
     (folder / "gridcard.lock.record.json").write_text('{"doi": "10.1234/notreal"}')
-    found = anchors(lock_path(spec), spec)
-    return {UNCHECKED} if strongest_anchor(found).strength == "unanchored" else set()
+    found = attestations(lock_path(spec), spec)
+    return {UNCHECKED} if strongest_attestation(found).strength == "unanchored" else set()
 
 
 @attack(
     AUTHOR, "a record of 2020 gets the stamp of today as its description", CHANGED,
-    instead((anchor, "_last", lambda dates: min(each for each in dates if each))),
+    instead((attestation, "_last", lambda dates: min(each for each in dates if each))),
 )  # fmt: skip
 def record_changed_later(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -291,7 +294,7 @@ def record_changed_later(folder: Path, patch: MonkeyPatch) -> set[str]:
     held = {"doi": "10.5281/zenodo.1", "metadata": {"description": text}, **dates}
     fetched = folder / "fetched.json"
     fetched.write_text(json.dumps(held))
-    found = strongest_anchor(anchors(path, spec, Trust(records=(fetched,))))
+    found = strongest_attestation(attestations(path, spec, Trust(records=(fetched,))))
     return {CHANGED} if found.time is not None and found.time.startswith("2026") else set()
 
 
@@ -307,7 +310,7 @@ def fetched(folder: Path, **said: object) -> set[str]:
     held = {"doi": "10.5281/zenodo.1", "created": "2020-01-01T00:00:00+00:00", "metadata": {"notes": text}}
     (folder / "fetched.json").write_text(json.dumps(held | said))
     try:
-        anchors(path, spec, Trust(records=(folder / "fetched.json",)))
+        attestations(path, spec, Trust(records=(folder / "fetched.json",)))
     except StampError as error:
         return {each.code for each in error.diagnostics}
     return set()
@@ -315,7 +318,7 @@ def fetched(folder: Path, **said: object) -> set[str]:
 
 @attack(
     AUTHOR, "a draft at a registry, which is changed as one likes, holds the stamp", "GC406",
-    instead((anchor, "_require_none", nothing)),
+    instead((attestation, "_require_none", nothing)),
 )  # fmt: skip
 def record_of_a_draft(folder: Path, patch: MonkeyPatch) -> set[str]:
     return fetched(folder, is_draft=True)
@@ -323,7 +326,7 @@ def record_of_a_draft(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 @attack(
     AUTHOR, "a registry's record of another stamp is given for this one", "GC406",
-    instead((anchor, "_checked", lambda path, *_: anchor._read(json.loads(path.read_bytes())))),
+    instead((attestation, "_checked", lambda path, *_: attestation._read(json.loads(path.read_bytes())))),
 )  # fmt: skip
 def record_of_another_stamp(folder: Path, patch: MonkeyPatch) -> set[str]:
     return fetched(folder, metadata={"notes": "a stamp and a lock: " + "b" * 64})
@@ -331,18 +334,18 @@ def record_of_another_stamp(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 @attack(
     AUTHOR, "a record's DOI carries an escape sequence for the terminal", "GC406",
-    instead((anchor, "_DOI", re.compile("(?s).*"))),
+    instead((attestation, "_DOI", re.compile("(?s).*"))),
 )  # fmt: skip
 def record_that_escapes(folder: Path, patch: MonkeyPatch) -> set[str]:
     return fetched(folder, doi="10.5281/\x1b[2K\x1b[1Averified")
 
 
-IN_ORDER = "certificates in a token are put in the order of DER (`anchor._ordered`)"
+IN_ORDER = "certificates in a token are put in the order of DER (`attestation._ordered`)"
 
 
 @attack(
     "nobody: an authority sends its chain", "a sound token is refused for the order of its certificates",
-    IN_ORDER, instead((anchor, "_ordered", lambda response: response)),
+    IN_ORDER, instead((attestation, "_ordered", lambda response: response)),
 )  # fmt: skip
 def token_with_its_chain(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
@@ -350,7 +353,9 @@ def token_with_its_chain(folder: Path, patch: MonkeyPatch) -> set[str]:
     for order in (("root", "one"), ("one", "root")):
         ask_for_token(place, lock_path(spec), order)
         try:
-            found = strongest_anchor(anchors(lock_path(spec), spec, Trust(roots=(place / "root.pem",))))
+            found = strongest_attestation(
+                attestations(lock_path(spec), spec, Trust(roots=(place / "root.pem",)))
+            )
         except StampError:
             return set()
         assert found.strength == "timestamped"

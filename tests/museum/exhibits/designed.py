@@ -12,7 +12,7 @@ from gridc.compiler.frontend import unsupported
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs import resolve
 from gridc.compiler.instrument import versions
-from gridc.compiler.lock import anchor, deviations
+from gridc.compiler.lock import attestation, deviations
 from gridc.compiler.lock.deviations import log_path
 from gridc.compiler.lock.lock import make_lock
 from gridc.compiler.lowering.plan import Plan
@@ -144,17 +144,19 @@ def a_vote_called_map_reduce(room: Any, patch: MonkeyPatch) -> set[str]:
     return departures(room, lambda: room.change(('kind = "map_reduce"', 'kind = "vote"')))
 
 
-DERIVED = "a stamp's strength is what its evidence shows (`anchor.anchors`)"
+DERIVED = "a stamp's strength is what its evidence shows (`attestation.attestations`)"
 
 
 @exhibit(
     "a methodology stamp says pre-registered, because the code says so",
     f"{FINDINGS}, D: `pre_registered=True`",
     DERIVED,
-    without(anchor, "_commit", lambda *_: anchor.Anchor("registration", "10.1234/said-so", "me")),
+    without(
+        attestation, "_commit", lambda *_: attestation.Attestation("registration", "10.1234/said-so", "me")
+    ),
 )
 def registered_by_assertion(room: Any, patch: MonkeyPatch) -> set[str]:
-    tied = anchor.strongest_anchor(gridc.open(room.spec).stamp().anchors)
+    tied = attestation.strongest_attestation(gridc.open(room.spec).stamp().anchors)
     return {DERIVED} if tied.strength == "unanchored" else set()
 
 

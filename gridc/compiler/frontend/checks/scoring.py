@@ -1,7 +1,7 @@
-"""Checks of scoring: labels and scores, judges, scoring functions, and scaffolds.
+"""Checks how a spec scores responses: labels and their scores, judges, scoring functions, and scaffolds.
 
-Whatever a response can be read to earns a score, and a score is of something that can be read. Each judge has
-a name of its own, every response that is judged has a judge, and what a judge compares exists.
+Every label that a response can get needs a score, and every score needs a label that can occur. Every judge
+needs a name of its own, every judged response a judge, and every comparison something to compare with.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,11 +56,11 @@ def judges_declared(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             yield source.diagnose("GC201", (*path, "id"), message)
         taken += [judge.name, *(judge.office(office) for office in (BACKUP, SECOND, GUESS))]
         taken += [f"{name}.{SWAPPED}" for name in taken[-4:]]
-        for rank, one in enumerate(judge.panel or ()):
-            if judge.office(one.id) in taken:
+        for rank, panelist in enumerate(judge.panel or ()):
+            if judge.office(panelist.id) in taken:
                 where = (*path, "panel", rank, "id")
-                yield source.diagnose("GC201", where, f"`{one.id}` is already the id of another judge")
-            taken.append(judge.office(one.id))
+                yield source.diagnose("GC201", where, f"`{panelist.id}` is already the id of another judge")
+            taken.append(judge.office(panelist.id))
         if bool(judge.panel) is not (judge.verdict is not None):
             message = "`panel` and `verdict` need each other: one says who judges too, one how they agree"
             help = 'verdict = "majority"' if judge.panel else "leave `verdict` out, or name a `panel`"
@@ -73,14 +73,19 @@ def judges_declared(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def _blinded_alike(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """One map hides the responses of a study, in one order: every judge is blinded as the first one is."""
+    """Every judge is blinded as the first one is: a study has one map that hides its responses, in one
+    order."""
     tables = list(grid.judge_tables(spec))
     for path, judge in tables[1:]:
         first = tables[0][1]
-        mine, others = judge.blinding, first.blinding
-        if mine is None and others is None:
+        blinding, first_blinding = judge.blinding, first.blinding
+        if blinding is None and first_blinding is None:
             continue
-        if mine is None or others is None or (mine.sanitise, mine.seed) != (others.sanitise, others.seed):
+        if (
+            blinding is None
+            or first_blinding is None
+            or (blinding.sanitise, blinding.seed) != (first_blinding.sanitise, first_blinding.seed)
+        ):
             message = f"`{judge.id}` is not blinded as `{first.id}` is"
             help = "the same `sanitise` and `seed` in the `blinding` of every judge, or of none"
             yield source.diagnose("GC105", path, message, help, at_key=True)
@@ -111,30 +116,30 @@ def _references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def judges_asked(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Every judged response has one of the judges, which has what it compares with, and every judge has
-    responses that name it."""
+    """Every judged response has a judge and, where that compares, a response to compare with; and every judge
+    has responses to label."""
     reported: set[tuple[KeyPath, str]] = set()
     asked: set[str | None] = set()
-    for model, benchmark in ((one.id, other.id) for one in spec.model for other in spec.benchmark):
+    for model, benchmark in ((model.id, other.id) for model in spec.model for other in spec.benchmark):
         for configuration, setting in settings(spec, model, benchmark):
             if not METHODS[setting.method].judged:
                 continue
             place = grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
             judge = spec.judge_called(setting.judge)
-            found: tuple[KeyPath, str, str] | None
+            problem: tuple[KeyPath, str, str] | None
             if judge is None:
                 path = grid.effect_place(spec, "method", place) or ("harness",)
                 message = "it is not stated which of the judges labels the responses"
                 help = "beside it: " + " or ".join(f'judge = "{one.id}"' for one in spec.declared_judges)
-                found = path, message, help
+                problem = path, message, help
             else:
                 asked.add(judge.id)
-                found = _without_other(spec, judge, place) or _worse(spec, judge, place)
-            if found is not None and found[:2] not in reported:
-                reported.add(found[:2])
-                yield source.diagnose("GC105" if judge is not None else "GC302", *found, at_key=True)
-    stated = [path for path, _, _, table in grid.effect_tables(spec) if getattr(table, "judge", None)]
-    for path in stated if not asked else ():
+                problem = _without_other(spec, judge, place) or _worse(spec, judge, place)
+            if problem is not None and problem[:2] not in reported:
+                reported.add(problem[:2])
+                yield source.diagnose("GC105" if judge is not None else "GC302", *problem, at_key=True)
+    stating = [path for path, _, _, table in grid.effect_tables(spec) if getattr(table, "judge", None)]
+    for path in stating if not asked else ():
         message = "`judge` says who labels responses, and no `method` has any labelled"
         yield source.diagnose("GC105", (*path, "judge"), message, 'method = "judge"', at_key=True)
     for path, judge in grid.judge_tables(spec) if asked and not reported else ():
@@ -145,7 +150,8 @@ def judges_asked(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def _without_other(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[KeyPath, str, str] | None:
-    """Where the responses that a judge compares with are not asked for."""
+    """The exclusion that leaves a judge without the responses that it compares with; None where there is
+    none."""
     if judge.compares is None or judge.compares.against == REFERENCE:
         return None
     against = judge.compares.against
@@ -158,10 +164,11 @@ def _without_other(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[Key
 
 
 def _worse(spec: Spec, judge: Judge, place: dict[str, str]) -> tuple[KeyPath, str, str] | None:
-    """Where a win would count as the worst."""
-    number = next(at for at, one in enumerate(spec.benchmark) if one.id == place["benchmark"])
-    stated = grid.effect_place(spec, "scores", place)
-    if judge.compares is None or stated is not None or not spec.benchmark[number].lower_is_better:
+    """The direction of a benchmark under which a judge's win would count as the worst; None where there is
+    none."""
+    number = next(at for at, benchmark in enumerate(spec.benchmark) if benchmark.id == place["benchmark"])
+    scores_path = grid.effect_place(spec, "scores", place)
+    if judge.compares is None or scores_path is not None or not spec.benchmark[number].lower_is_better:
         return None
     message = f"a win on `{place['benchmark']}` earns 1, and lower is better"
     return ("benchmark", number, "direction"), message, 'direction = "higher_is_better"; or say `scores`'
@@ -174,14 +181,16 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     reported: set[str] = set()
     for model, benchmark in grid.Settings(spec).representatives():
         for configuration, setting in settings(spec, model, benchmark):
-            known = METHODS[setting.method].names(spec.verdicts(setting.judge), setting.scores)
-            if not known or (setting.scores is None and not METHODS[setting.method].judged):
+            labels = METHODS[setting.method].names(spec.verdicts(setting.judge), setting.scores)
+            if not labels or (setting.scores is None and not METHODS[setting.method].judged):
                 continue
             place = grid.grid_place(configuration.levels, configuration.tier, benchmark, model)
             judge = spec.judge_called(setting.judge)
-            own = [(*path, "labels") for path, declared in grid.judge_tables(spec) if declared is judge]
-            path = grid.effect_place(spec, "scores", place) or (*own, ("judge",))[0]
-            for problem in _problems(source, path, setting.scores, known, benchmark):
+            judge_paths = [
+                (*path, "labels") for path, declared in grid.judge_tables(spec) if declared is judge
+            ]
+            path = grid.effect_place(spec, "scores", place) or (*judge_paths, ("judge",))[0]
+            for problem in _problems(source, path, setting.scores, labels, benchmark):
                 if problem.message not in reported:
                     reported.add(problem.message)
                     yield problem
@@ -192,19 +201,22 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             if benchmark in outcome.benchmarks
             for _, setting in settings(spec, model, benchmark)
         ]
-        if outcome.scores is not None and all(possible):  # where options are read, their texts are labels
-            known = tuple(dict.fromkeys(label for names in possible for label in names or ()))
-            yield from _problems(source, ("outcome", number, "scores"), outcome.scores, known, outcome.id)
+        # Where options are read, their texts are the labels, and these are known only with the items.
+        if outcome.scores is not None and all(possible):
+            labels = tuple(dict.fromkeys(label for names in possible for label in names or ()))
+            yield from _problems(source, ("outcome", number, "scores"), outcome.scores, labels, outcome.id)
 
 
 def statistics_measure(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """What a statistic is computed of is asked: of several models that run all its benchmarks, of responses
-    that are compared, drawn more than once, or texts; and benchmarks that are taken together say alike which
-    score is better."""
+    """A statistic has what it is computed from: enough models that run all its benchmarks, and responses that
+    are compared, drawn more than once, or texts, as its kind needs. Benchmarks that are taken together agree
+    on which score is better."""
     run = rosters(spec)
     for number, statistic in enumerate(spec.statistics if all(run.values()) else ()):
         named = [
-            one for one in spec.benchmark if statistic.benchmarks is None or one.id in statistic.benchmarks
+            benchmark
+            for benchmark in spec.benchmark
+            if statistic.benchmarks is None or benchmark.id in statistic.benchmarks
         ]
         asked = [
             setting
@@ -213,7 +225,7 @@ def statistics_measure(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             for _, setting in settings(spec, model.id, benchmark.id)
         ]
         path: KeyPath = ("statistic", number, "kind")
-        models = [model for model in spec.model if all(model.id in run[one.id] for one in named)]
+        models = [model for model in spec.model if all(model.id in run[benchmark.id] for benchmark in named)]
         for message, help in _unmeasured(spec, statistic, named, len(models), asked):
             yield source.diagnose("GC105", path, message, help)
 
@@ -222,9 +234,9 @@ def _unmeasured(
     spec: Spec, statistic: Statistic, benchmarks: Sequence[Benchmark], models: int, asked: Sequence[Setting]
 ) -> Iterator[tuple[str, str]]:
     kind = statistic.kind
-    if kind in ("macro_mean", "win_rate") and any(one.target is not None for one in benchmarks):
+    if kind in ("macro_mean", "win_rate") and any(benchmark.target is not None for benchmark in benchmarks):
         yield f"`{kind}` needs benchmarks where more, or less, is better", "name others in `benchmark`"
-    if kind == "macro_mean" and len({one.direction for one in benchmarks}) > 1:
+    if kind == "macro_mean" and len({benchmark.direction for benchmark in benchmarks}) > 1:
         message = "a mean of scores says nothing where higher is better on one benchmark and lower on another"
         help = (
             'kind = "win_rate" takes both; or name benchmarks of one direction in `benchmark`; or turn the '
@@ -258,9 +270,9 @@ def _unmeasured(
             help = f"replicates = {statistic.k} or more where `temperature` is above 0, or a smaller `k`"
             yield message, help
     if statistic.k is not None:
-        own = next((each for each in spec.outcomes if each.id == statistic.outcome), None)
+        outcome = next((declared for declared in spec.outcomes if declared.id == statistic.outcome), None)
         parts = any(setting.scale > 1 and not setting.gives_numbers for setting in asked)
-        if parts if own is None else own.number is None and own.scale > 1:
+        if parts if outcome is None else outcome.number is None and outcome.scale > 1:
             yield (
                 f"`{kind}` counts answers, and `{statistic.outcome or 'score'}` has parts of a point",
                 "outcome = an [[outcome]] that is 1 or 0, such as a `number` of the scorer",
@@ -298,7 +310,7 @@ def matches_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def patterns_compile(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """The regular expressions of filters are some."""
+    """The regular expressions of filters can be compiled."""
     for table in grid.effect_tables(spec):
         match: Match | None = getattr(table.table, "match", None)
         for path, pattern in _patterns(match) if match is not None else ():
@@ -311,18 +323,20 @@ def patterns_compile(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 def _patterns(match: Match) -> Iterator[tuple[KeyPath, str]]:
     """Each regular expression and its place in the table."""
-    for number, one in enumerate(match.filters or ()):
-        if isinstance(one, RegexFilter | MultiChoiceRegexFilter):
-            yield ("filters", number, "pattern"), one.pattern
-        if isinstance(one, MultiChoiceRegexFilter):
-            yield from ((("filters", number, "ignore", at), each) for at, each in enumerate(one.ignore or ()))
-    for at, each in enumerate((match.ignore and match.ignore.regexes) or ()):
-        yield ("ignore", "regexes", at), each
+    for number, step in enumerate(match.filters or ()):
+        if isinstance(step, RegexFilter | MultiChoiceRegexFilter):
+            yield ("filters", number, "pattern"), step.pattern
+        if isinstance(step, MultiChoiceRegexFilter):
+            yield from (
+                (("filters", number, "ignore", at), pattern) for at, pattern in enumerate(step.ignore or ())
+            )
+    for at, pattern in enumerate((match.ignore and match.ignore.regexes) or ()):
+        yield ("ignore", "regexes", at), pattern
 
 
 def scorers_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """The method `scorer` has the key `scorer`, which no other method reads; and an outcome of a `number` is
-    of benchmarks that a function gives numbers."""
+    """The method `scorer` has the key `scorer`, which no other method reads; and an outcome with a `number`
+    has only benchmarks on which a function gives numbers."""
     reported: set[KeyPath] = set()
     numbers: dict[str, bool] = {}
     read = False
@@ -356,7 +370,7 @@ def scorers_stated(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def options_given(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """A method that reads or ranks options is of items that have some: a map of columns names them."""
+    """A method that reads or ranks options needs items with options, which the map of columns has to name."""
     reported: set[tuple[KeyPath, str]] = set()
     for benchmark in spec.benchmark:
         fields = benchmark.loading and benchmark.loading.fields
@@ -392,27 +406,27 @@ def _without_options(fields: Fields) -> str:
 
 
 def _problems(
-    source: Source, path: KeyPath, scores: Scores | None, known: Sequence[str], whose: str
+    source: Source, path: KeyPath, scores: Scores | None, labels: Sequence[str], whose: str
 ) -> Iterator[Diagnostic]:
     if scores is None:
-        wording = ", ".join(f"{label} = ..." for label in known)
+        wording = ", ".join(f"{label} = ..." for label in labels)
         help = f"scores = {{ {wording} }} beside `method`, each from 0 to 1"
         message = f"no label of the judge has a score on `{whose}`"
         yield source.diagnose("GC361", path, message, help, at_key=True)
         return
     for label in scores.labels:
-        if label != OTHER and label not in known:
+        if label != OTHER and label not in labels:
             message = f"no response of `{whose}` can be read as `{label}`"
-            yield source.diagnose("GC361", (*path, label), message, did_you_mean(label, known), at_key=True)
-    missing = [label for label in known if label not in scores.labels]
+            yield source.diagnose("GC361", (*path, label), message, did_you_mean(label, labels), at_key=True)
+    missing = [label for label in labels if label not in scores.labels]
     if missing and OTHER not in scores.labels:
         message = f"`{missing[0]}` has no score on `{whose}`"
         yield source.diagnose("GC361", path, message, f"add `{missing[0]}`, or `other`", at_key=True)
 
 
 def functions_sent(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Functions of items go to servers of this protocol alone, with a plain call, whose reply a scoring
-    function reads."""
+    """Functions that items declare go only to servers with the chat protocol, in a plain call, and a scoring
+    function reads the reply: nothing else understands a function call."""
     for number, benchmark in enumerate(spec.benchmark):
         fields = benchmark.loading.fields
         if not fields or not fields.functions:
@@ -486,19 +500,25 @@ def _chain(spec: Spec, source: Source, path: KeyPath, scaffold: Scaffold) -> Ite
 
 
 def items_asked_whole(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """What only a scaffold asks of an item is asked by some cell, and who asks turns has some."""
+    """Parts of items that only a scaffold asks (turns, tools) are asked by some cell; and a scaffold that
+    asks turns has items with turns."""
     fields = [benchmark.loading.fields for benchmark in spec.benchmark]
     says_more = any(scaffold.kind in USER_TURNS for scaffold in stated_scaffolds(spec))
-    if not says_more and not any(own and (own.turns or own.tools or own.messages) for own in fields):
+    if not says_more and not any(
+        asked_fields and (asked_fields.turns or asked_fields.tools or asked_fields.messages)
+        for asked_fields in fields
+    ):
         return
     kinds: dict[str, set[str]] = {benchmark.id: set() for benchmark in spec.benchmark}
     for cell in cells_of(spec):
         scaffold, number = cell.setting.scaffold, list(kinds).index(cell.benchmark)
         kinds[cell.benchmark].add("" if scaffold is None else scaffold.kind)
         place = {**cell.levels, "benchmark": cell.benchmark, "model": cell.model}
-        own = fields[number]
+        item_fields = fields[number]
         if scaffold is not None and scaffold.kind in USER_TURNS:
-            follows = (own is not None and own.turns) or cell.benchmark in (scaffold.wording or {})
+            follows = (item_fields is not None and item_fields.turns) or cell.benchmark in (
+                scaffold.wording or {}
+            )
             if not follows:
                 path = effect_place(spec, "scaffold", place) or ("harness",)
                 message = f"on `{cell.benchmark}` nothing is said after the first reply"
@@ -508,7 +528,7 @@ def items_asked_whole(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 )
                 yield source.diagnose("GC105", path, message, help)
                 return
-        if cell.setting.shots and own is not None and own.messages:
+        if cell.setting.shots and item_fields is not None and item_fields.messages:
             path = effect_place(spec, "shots", place) or ("harness",)
             message = f"exemplars are questions with answers, and items of `{cell.benchmark}` conversations"
             yield source.diagnose("GC105", path, message, "shots = 0")
@@ -526,7 +546,8 @@ def items_asked_whole(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def exemplars_dropped(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Exemplars that are turns of a chat are asked in full."""
+    """Exemplars that are turns of a chat are asked in full: none of them is dropped where the prompt is too
+    long."""
     reported: set[KeyPath] = set()
     turned = any(getattr(table.table, "exemplars_as", None) for table in effect_tables(spec))
     for cell in cells_of(spec) if turned else ():
@@ -543,8 +564,8 @@ def thoughts_end(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """A budget of thought leaves tokens for the answer: every server counts both in `max_tokens`."""
     omitting = {model.id for model in spec.model if "max_tokens" in (model.omits or ())}
     reported: set[KeyPath] = set()
-    stated = [getattr(table.table, "thinking", None) for table in effect_tables(spec)]
-    bounded = any(not isinstance(thinking, bool | str | None) for thinking in stated)
+    budgets = [getattr(table.table, "thinking", None) for table in effect_tables(spec)]
+    bounded = any(not isinstance(thinking, bool | str | None) for thinking in budgets)
     for cell in cells_of(spec) if bounded else ():
         setting = cell.setting.effective()
         budget, most = setting.thinking, setting.held("max_tokens")
@@ -565,13 +586,13 @@ def thoughts_end(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 ANSWER = 1024
-"""Tokens of an answer that has some words around it."""
+"""Tokens that an answer with some words around it takes."""
 
 
 def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Under a scaffold the answer is read from a text, and prompts are asked whole."""
+    """Under a scaffold the method reads text, and prompts are asked in full."""
     reported: set[KeyPath] = set()
-    for cell in cells_of(spec) if not all(stated.plain for stated in stated_scaffolds(spec)) else ():
+    for cell in cells_of(spec) if not all(scaffold.plain for scaffold in stated_scaffolds(spec)) else ():
         setting, scaffold = cell.setting, cell.setting.scaffolding
         if scaffold is None:
             continue
@@ -589,8 +610,8 @@ def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         path = effect_place(spec, key, place) or ("harness",)
         if path not in reported:
             reported.add(path)
-            stated = [path, effect_place(spec, "scaffold", place) or ("harness",)]
-            axes = sorted({spec.axis[int(where[1])].id for where in stated if where[0] == "axis"})
+            causes = [path, effect_place(spec, "scaffold", place) or ("harness",)]
+            axes = sorted({spec.axis[int(where[1])].id for where in causes if where[0] == "axis"})
             excluded = exclusion_help({axis: basic_string(cell.levels[axis]) for axis in axes})
             help = f"{excluded if axes else 'leave `scaffold` out'}; or set another `{key}`"
             yield source.diagnose("GC105", path, message, help)

@@ -67,52 +67,56 @@ def complete_from_rows(files: Sequence[File], loading: Loading) -> CompletedLoad
     """
     fields = _fields(loading)
     read = {file.name: records(file) for file in files}
-    said = [line for each in read.values() for line in each.said]
-    said += [*_judged(read, fields), *_reversed(fields)]
+    remarks = [line for table in read.values() for line in table.said]
+    remarks += [*_judged(read, fields), *_reversed(fields)]
     _require_columns(read, fields)
     _require_choice(fields)
     if loading.malformed == "error":
         _require_meanings(read, fields)
-    found: dict[str, str] = {}
+    inferred: dict[str, str] = {}
     removal = _find_labels(read, loading, fields)
     if removal is not None:
         loading = loading.model_copy(update={"labels": "remove"})
-        found, said = {"labels": "remove"}, [*said, removal]
+        inferred, remarks = {"labels": "remove"}, [*remarks, removal]
     survey = GoldSurvey(tuple(_cases(read, fields, removes=loading.labels == "remove")))
     if survey.cases and not survey.complete:
         _require_one_way(read, fields, loading.labels == "remove")
     if not survey.cases:
-        return CompletedLoading(loading, found, (*said, *_remarks(read, fields, loading)))
+        return CompletedLoading(loading, inferred, (*remarks, *_remarks(read, fields, loading)))
     if loading.gold is not None:
-        said += _require_rule(survey, loading.gold, fields)  # type: ignore[arg-type]  # `Loading.check` has seen it
-        return CompletedLoading(loading, found, (*said, *_remarks(read, fields, loading)))
+        remarks += _require_rule(survey, loading.gold, fields)  # type: ignore[arg-type]  # `Loading.check` has seen it
+        return CompletedLoading(loading, inferred, (*remarks, *_remarks(read, fields, loading)))
     path = ("fields", next(key for key in INDEXED if getattr(fields, key) is not None))
     rule = _find_rule(survey, path, fields)
     _require_order(fields, rule)
     _require_truth(survey, rule, fields)
     case = survey.cases[0]
-    said.append(
+    remarks.append(
         f"each option is named by {WORDS[rule]} ({rule}): {case.answered(rule)}{survey.spellings(rule)}"
     )
     completed = loading.model_copy(update={"gold": rule})
-    return CompletedLoading(completed, {**found, "gold": rule}, (*said, *_remarks(read, fields, completed)))
+    return CompletedLoading(
+        completed, {**inferred, "gold": rule}, (*remarks, *_remarks(read, fields, completed))
+    )
 
 
 def _remarks(read: Mapping[str, Records], fields: Fields, loading: Loading) -> Iterator[str]:
     """What a person should know of the rows that are read: those that are left out are not counted."""
     if loading.malformed == "leave_out":
-        read = {name: replace(each, rows=tuple(_read(each, fields, loading))) for name, each in read.items()}
+        read = {
+            name: replace(table, rows=tuple(_read(table, fields, loading))) for name, table in read.items()
+        }
     yield from _unsplit(read, fields)
     for rival in rival_golds(read, fields):
         rows = counted(rival.differ, "row")
         yield f"`{rival.column}` is not read, and names another option than `{fields.gold}` in {rows}"
 
 
-def _read(each: Records, fields: Fields, loading: Loading) -> Iterator[tuple[int, Any]]:
+def _read(table: Records, fields: Fields, loading: Loading) -> Iterator[tuple[int, Any]]:
     """The rows that items are made of."""
-    for number, row in each.rows:
+    for number, row in table.rows:
         try:
-            items_of_rows([(number, row)], lambda at, one: _item(str(at), one, fields, loading))
+            items_of_rows([(number, row)], lambda at, raw_row: _item(str(at), raw_row, fields, loading))
         except Malformed:
             continue  # `load` reports the row
         yield number, row
@@ -139,18 +143,18 @@ def _fields(loading: Loading) -> Fields:
 
 def _require_columns(read: Mapping[str, Records], fields: Fields) -> None:
     """Each name of the field map is one that some row has."""
-    known = list(dict.fromkeys(name for each in read.values() for name in each.names))
-    if not any(each.rows for each in read.values()):
+    columns = list(dict.fromkeys(name for table in read.values() for name in table.names))
+    if not any(table.rows for table in read.values()):
         return
     for path, name in fields.columns.items():
-        if name not in known and re.sub(r"\.\d+(?=\.|$)", "", name) not in known:
-            near = get_close_matches(name, known, n=1, cutoff=0.6)
-            padded = next((column for column in known if column != column.strip() == name), None)
-            shown = ", ".join(f"`{column}`" for column in known[:12])
+        if name not in columns and re.sub(r"\.\d+(?=\.|$)", "", name) not in columns:
+            near = get_close_matches(name, columns, n=1, cutoff=0.6)
+            padded = next((column for column in columns if column != column.strip() == name), None)
+            shown = ", ".join(f"`{column}`" for column in columns[:12])
             help = f"did you mean `{near[0]}`?" if near else f"the columns are {shown}"
             if padded is not None:
                 help = f"its name is `{padded}` there: take the spaces around the names out of the first row"
-            if _looks_like_data(known, read):
+            if _looks_like_data(columns, read):
                 help += "; the first row is read as the names of the columns, and these look like data"
             strange = "" if name.isascii() else f": {spelled(name)}"
             raise Misread(
@@ -246,9 +250,9 @@ YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 def likely_behaviour(column: str, word: str) -> Literal["comply", "refuse"] | None:
     """What a word of a column most likely stands for where prompts are to be refused or complied with: of
     `harmful` a refusal, and of `yes` what the name of the column says. None where nothing says it."""
-    said = word.strip().casefold()
-    if said not in (*YES, *NO):
-        return MEANINGS.get(said)
+    folded = word.strip().casefold()
+    if folded not in (*YES, *NO):
+        return MEANINGS.get(folded)
     words = folded_name(column).rpartition(".")[2].split("_")
     named = {meaning for word in words if (meaning := MEANINGS.get(word)) is not None}
     if "should" in words and "refuse" in words:
@@ -256,7 +260,7 @@ def likely_behaviour(column: str, word: str) -> Literal["comply", "refuse"] | No
     if len(named) != 1:
         return None
     (yes,) = named
-    return yes if said in YES else "comply" if yes == "refuse" else "refuse"
+    return yes if folded in YES else "comply" if yes == "refuse" else "refuse"
 
 
 RESPONSE = "responses?|repl(?:y|ies)|outputs?|completions?|generations?"
@@ -269,13 +273,21 @@ def about_responses(names: Sequence[str]) -> frozenset[str]:
     that begin as a column of responses does (`GPT4_action` beside `GPT4_response`), and beside a plain column
     of responses all that do not name the prompt."""
     folded = {name: folded_name(name).rpartition(".")[2] for name in names}
-    plain = any(re.fullmatch(rf"(?:model_)?(?:{RESPONSE})", each) for each in folded.values())
-    stems = {stem[1] for each in folded.values() if (stem := re.fullmatch(rf"(.+_)(?:{RESPONSE})", each))}
+    plain = any(
+        re.fullmatch(rf"(?:model_)?(?:{RESPONSE})", folded_column) for folded_column in folded.values()
+    )
+    stems = {
+        stem[1]
+        for folded_column in folded.values()
+        if (stem := re.fullmatch(rf"(.+_)(?:{RESPONSE})", folded_column))
+    }
     return frozenset(
         name
-        for name, each in folded.items()
-        if not _PROMPT.search(each)
-        and (plain or _RESPONSE.search(each) or any(each.startswith(stem) for stem in stems))
+        for name, folded_column in folded.items()
+        if not _PROMPT.search(folded_column)
+        and (
+            plain or _RESPONSE.search(folded_column) or any(folded_column.startswith(stem) for stem in stems)
+        )
     )
 
 
@@ -286,12 +298,12 @@ def _require_meanings(read: Mapping[str, Records], fields: Fields) -> None:
         if key != "expected" and not isinstance(field, FieldValue):
             continue
         unread: Counter[str] = Counter()
-        for each in read.values():
-            for _, row in each.rows if field is not None else ():
+        for table in read.values():
+            for _, row in table.rows if field is not None else ():
                 if not is_empty(value := _raw(row, field)):
                     meaning = _meaning(field, value)
-                    known = meaning is not None and (key != "expected" or meaning in BEHAVIOURS)
-                    unread[_word(value)] += not known
+                    understood = meaning is not None and (key != "expected" or meaning in BEHAVIOURS)
+                    unread[_word(value)] += not understood
         words = [word for word, count in unread.items() if count]
         if words:
             raise _unknown_words(key, field, words, unread)
@@ -329,8 +341,8 @@ def _unknown_words(key: str, field: str | FieldValue, words: Sequence[str], unre
 
 def _looks_like_data(names: Sequence[str], read: Mapping[str, Records]) -> bool:
     """Whether what stands for the names of columns is long or a number, as in a file without a header."""
-    flat = not any(isinstance(value, dict) for each in read.values() for _, row in each.rows[:1] for value in
-                   (row.values() if isinstance(row, dict) else ()))  # fmt: skip
+    rows = [row for table in read.values() for _, row in table.rows[:1] if isinstance(row, dict)]
+    flat = not any(isinstance(value, dict) for row in rows for value in row.values())
     return flat and any(len(name) > 40 or name.strip().isdecimal() for name in names)
 
 
@@ -345,8 +357,8 @@ def _cases(
     several = len(read) > 1
     for key in keys:
         column = getattr(fields, key)
-        for name, each in read.items() if column is not None else ():
-            for number, row in each.rows:
+        for name, table in read.items() if column is not None else ():
+            for number, row in table.rows:
                 try:
                     if not isinstance(row, dict) or is_empty(value := _value(row, column)):
                         continue
@@ -383,8 +395,8 @@ def _find_labels(read: Mapping[str, Records], loading: Loading, fields: Fields) 
     are, or the spec says what becomes of them. Raises `Misread` where most rows have them and others not:
     which of these are mistakes, only a person can tell."""
     rows: dict[bool, list[tuple[str, tuple[str, ...]]]] = {True: [], False: []}
-    for name, each in read.items() if loading.labels is None else ():
-        for number, row in each.rows:
+    for name, table in read.items() if loading.labels is None else ():
+        for number, row in table.rows:
             try:
                 options = _options(row, fields)
             except (AttributeError, KeyError, TypeError, ValueError):
@@ -395,7 +407,7 @@ def _find_labels(read: Mapping[str, Records], loading: Loading, fields: Fields) 
     if not rows[True]:
         return None
     (first, options), count = rows[True][0], len(rows[True])
-    if not rows[False] and sum(len(each) for _, each in rows[True]) >= FEW_LABELS:
+    if not rows[False] and sum(len(options_of_row) for _, options_of_row in rows[True]) >= FEW_LABELS:
         carried = _removed(options)
         asked = "" if carried is None else f": in {first} {options[0]!r} is asked as {carried.texts[0]!r}"
         return f"the options have labels of their own, which are removed{asked}"
@@ -433,20 +445,20 @@ def _require_rule(survey: GoldSurvey, stated: GoldRule, fields: Fields) -> list[
     """What to know about a rule that the spec states. Raises `Misread` where another one reads more."""
     best = max(survey.reads(rule) for rule in WORDS)
     if survey.reads(stated) < best and survey.fitting:
-        others = [rule for rule in survey.fitting if rule != stated]
+        rivals = [rule for rule in survey.fitting if rule != stated]
         share = f"{survey.reads(stated):,} of {len(survey.cases):,}"
-        counted = {stated, others[0]} <= {"index", "one_based"}
+        counted = {stated, rivals[0]} <= {"index", "one_based"}
         why = survey.numbers() if counted else f"there are {survey.forms()}"
         problem = (
-            f'gold = "{stated}" reads {share} rows, and "{others[0]}" {survey.reads(others[0]):,}: {why}'
+            f'gold = "{stated}" reads {share} rows, and "{rivals[0]}" {survey.reads(rivals[0]):,}: {why}'
         )
-        raise Misread("GC334", ("gold",), problem, f"did you mean {_choices(survey, others)}")
+        raise Misread("GC334", ("gold",), problem, f"did you mean {_choices(survey, rivals)}")
     if survey.reads(stated) < best:
         raise _mixed(survey, ("gold",), fields)
-    others = [rule for rule in survey.complete if survey.read[rule] != survey.read[stated]]
-    if survey.reads(stated) < len(survey.cases) or not others:
+    rivals = [rule for rule in survey.complete if survey.read[rule] != survey.read[stated]]
+    if survey.reads(stated) < len(survey.cases) or not rivals:
         return []
-    other = others[0]
+    other = rivals[0]
     case = survey.parted(stated, other)
     numbers = f" ({survey.numbers()})" if {stated, other} == {"index", "one_based"} else ""
     answers = f"{case.answered(stated)}, and would be by `{short(case.options[case.under(other) or 0])}`"
@@ -458,8 +470,8 @@ def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) 
     if len(survey.complete) == 1:
         return survey.complete[0]
     if survey.complete:
-        both = {"index", "one_based"} == set(survey.complete)
-        why = f" ({survey.numbers()})" if both else ""
+        counted_both = {"index", "one_based"} == set(survey.complete)
+        why = f" ({survey.numbers()})" if counted_both else ""
         named = " and ".join(f'"{rule}"' for rule in survey.complete)
         problem = f"{named} both read every row, and give other answers{why}"
         raise Misread("GC334", path, problem, f"state {_choices(survey, survey.complete)}")
@@ -510,8 +522,8 @@ def _corrected(survey: GoldSurvey, rule: GoldRule, unread: Case | None) -> str:
     """How the rows that a rule does not read come to be read, or to be left out."""
     count = len(survey.cases) - survey.reads(rule)
     meant = None if unread is None else _meant(unread)
-    others = {1: "", 2: ", and correct the other one like it"}
-    correct = f"{meant}{others.get(count, f', and correct the other {count - 1:,} like it')}"
+    others_like_it = {1: "", 2: ", and correct the other one like it"}
+    correct = f"{meant}{others_like_it.get(count, f', and correct the other {count - 1:,} like it')}"
     if meant is None:
         correct = "correct this row" if count == 1 else f"correct these {count:,} rows"
     them = "it" if count == 1 else "them"
@@ -553,7 +565,7 @@ def rival_golds(read: Mapping[str, Records], fields: Fields) -> Iterator[RivalGo
     if not isinstance(fields.gold, str):
         return
     options = fields.options if isinstance(fields.options, tuple) else ()
-    names = dict.fromkeys(name for each in read.values() for name in each.names)
+    names = dict.fromkeys(name for table in read.values() for name in table.names)
     rivals = [name for name in names if folded_name(name).rpartition(".")[2] in GOLDS]
     rivals = [name for name in rivals if name not in (fields.gold, *options)]
     surveys = {
@@ -563,12 +575,15 @@ def rival_golds(read: Mapping[str, Records], fields: Fields) -> Iterator[RivalGo
         for name in ((fields.gold, *rivals) if rivals else ())
     }
     for name in rivals:
-        own, other = surveys[fields.gold], surveys[name]
-        if not own.complete or not other.complete or len(own.cases) != len(other.cases):
+        gold_survey, other = surveys[fields.gold], surveys[name]
+        if not gold_survey.complete or not other.complete or len(gold_survey.cases) != len(other.cases):
             continue
         differ = min(
-            sum(one != two for one, two in zip(own.read[ours], other.read[theirs], strict=True))
-            for ours in own.complete
+            sum(
+                gold_place != rival_place
+                for gold_place, rival_place in zip(gold_survey.read[ours], other.read[theirs], strict=True)
+            )
+            for ours in gold_survey.complete
             for theirs in other.complete
         )
         if differ:
@@ -591,7 +606,7 @@ def _reversed(fields: Fields) -> Iterator[str]:
 
 def _judged(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
     """That what is expected may be what another model did."""
-    names = list(dict.fromkeys(name for each in read.values() for name in each.names))
+    names = list(dict.fromkeys(name for table in read.values() for name in table.names))
     column = None if fields.expected is None else _called(fields.expected)
     if column in about_responses(names):
         yield (
@@ -777,7 +792,7 @@ def _meaning(field: str | FieldValue, value: Any) -> Any:
     if isinstance(field, str) or field.map is None:
         return value
     word = _word(value)
-    folded = [meaning for known, meaning in field.map.items() if known.casefold() == word.casefold()]
+    folded = [meaning for mapped, meaning in field.map.items() if mapped.casefold() == word.casefold()]
     return field.map.get(word, folded[0] if len(folded) == 1 else None)
 
 
@@ -834,7 +849,7 @@ def _unsplit(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
     """That the texts of right answers may hold several. A mark may also be part of an answer, so that none is
     split unless the spec says so."""
     for name in fields.references if isinstance(fields.references, tuple) else ():
-        cells = [at(row, name) for each in read.values() for _, row in each.rows if isinstance(row, dict)]
+        cells = [at(row, name) for table in read.values() for _, row in table.rows if isinstance(row, dict)]
         texts = [cell for cell in cells if isinstance(cell, str) and "\n" not in cell]
         for mark in MARKS:
             having = sum(len([part for part in text.split(mark) if part.strip()]) > 1 for text in texts)

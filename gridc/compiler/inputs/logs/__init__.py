@@ -222,7 +222,7 @@ def _gather_all(
     made_by = reader.PACKAGE
     for run in reader.runs(file):
         benchmark = tasks.get(run.benchmark, run.benchmark)
-        own = replace(
+        renamed = replace(
             run,
             benchmark=benchmark,
             named=run.named or run.benchmark in tasks,
@@ -230,7 +230,7 @@ def _gather_all(
             called=run.model,
             task=run.benchmark,
         )
-        logs.runs.append(gather_run(own, logs.items.setdefault(benchmark, LogItems()), file.columns))
+        logs.runs.append(gather_run(renamed, logs.items.setdefault(benchmark, LogItems()), file.columns))
         made_by = run.made_by
         if run.not_read:
             logs.notes.append(f"not read of {file.path}: {', '.join(run.not_read)}")
@@ -263,8 +263,8 @@ def _reader(file: LogFile, strays: list[Stray] | None) -> LogReader | None:
             raise
     if strays is None:
         raise _not_a_log(file.path, refused)
-    said = why if refused is None else f"{refused.why}; {refused.help}"
-    strays.append(Stray(file.path, said, refused is not None))
+    reason = why if refused is None else f"{refused.why}; {refused.help}"
+    strays.append(Stray(file.path, reason, refused is not None))
     return None
 
 
@@ -279,7 +279,7 @@ def _package_errors(reader: LogReader, path: Path) -> Iterator[None]:
 
 
 def _refused(file: LogFile) -> RefusedFormat | None:
-    return next((one for one in REFUSED if one.is_one(file)), None)
+    return next((refused for refused in REFUSED if refused.is_one(file)), None)
 
 
 def _is_damaged(file: LogFile) -> bool:
@@ -348,37 +348,37 @@ def _join_unnamed(logs: ReadLogs, author: TableColumns) -> None:
     """Files that name no benchmark, one or more for each model, are one benchmark where they share items.
     Where they have a model in common they are that model's benchmarks."""
     models = {
-        name: {one.run.model for one in logs.runs if one.run.benchmark == name}
+        name: {gathered.run.model for gathered in logs.runs if gathered.run.benchmark == name}
         for name in logs.items
-        if not any(one.run.named for one in logs.runs if one.run.benchmark == name)
+        if not any(gathered.run.named for gathered in logs.runs if gathered.run.benchmark == name)
     }
     if len(set().union(*models.values())) < sum(map(len, models.values())):
         return
     joined: list[list[str]] = []
     for name in models:
-        shares = [some for some in joined if any(_share_items(logs, name, other) for other in some)]
-        joined = [some for some in joined if some not in shares]
-        joined.append([*(other for some in shares for other in some), name])
-    for first, *others in joined:
-        if not others:
+        shares = [group for group in joined if any(_share_items(logs, name, other) for other in group)]
+        joined = [group for group in joined if group not in shares]
+        joined.append([*(other for group in shares for other in group), name])
+    for first, *rest in joined:
+        if not rest:
             continue
         items = logs.items[first]
         for place, gathered in enumerate(logs.runs):
-            if gathered.run.benchmark in others:
+            if gathered.run.benchmark in rest:
                 logs.runs[place] = gather_run(replace(gathered.run, benchmark=first), items, author)
-        for name in others:
+        for name in rest:
             del logs.items[name]
         logs.notes.append(
-            f"{', '.join([first, *others])} name no benchmark and share items, and no model is in two of "
+            f"{', '.join([first, *rest])} name no benchmark and share items, and no model is in two of "
             f"them: they are one benchmark, {first} (a column `benchmark` or --benchmark NAME=FILE says else)"
         )
     if len(joined) > 1:
-        names = ", ".join(some[0] for some in joined)
+        names = ", ".join(group[0] for group in joined)
         logs.notes.append(f"{names} name no benchmark and share no item: each is a benchmark of its own")
 
 
-def _share_items(logs: ReadLogs, one: str, other: str) -> bool:
-    return not logs.items[one].numbers.keys().isdisjoint(logs.items[other].numbers)
+def _share_items(logs: ReadLogs, first: str, second: str) -> bool:
+    return not logs.items[first].numbers.keys().isdisjoint(logs.items[second].numbers)
 
 
 def _drop_duplicates(logs: ReadLogs) -> None:
@@ -388,10 +388,10 @@ def _drop_duplicates(logs: ReadLogs) -> None:
     for gathered in logs.runs:
         run = gathered.run
         same = run.id or gathered.texts or run.digest
-        there = kept[run.model, run.benchmark, run.readings, _instrument(gathered), same]
-        first = next((one for one in there if _scores_equal(one, gathered)), None)
+        earlier = kept[run.model, run.benchmark, run.readings, _instrument(gathered), same]
+        first = next((copy for copy in earlier if _scores_equal(copy, gathered)), None)
         if first is None:
-            there.append(gathered)
+            earlier.append(gathered)
         else:
             logs.notes.append(_duplicate_note(gathered, first))
     logs.runs[:] = [gathered for several in kept.values() for gathered in several]
@@ -400,21 +400,21 @@ def _drop_duplicates(logs: ReadLogs) -> None:
 def _instrument(gathered: GatheredRun) -> tuple[object, ...]:
     """What a run was made with, and its seeds."""
     run = gathered.run
-    axes = tuple((name, one.value) for name, one in sorted(run.axes.items()))
+    axes = tuple((name, setting.value) for name, setting in sorted(run.axes.items()))
     return axes, tuple(sorted((name, str(value)) for name, value in run.seeds.items()))
 
 
-def _scores_equal(one: GatheredRun, other: GatheredRun) -> bool:
+def _scores_equal(first: GatheredRun, second: GatheredRun) -> bool:
     """Whether two runs have the same scores of the same answers, whatever their order."""
-    if one.columns.keys() != other.columns.keys():
+    if first.columns.keys() != second.columns.keys():
         return False
-    for reading, a in one.columns.items():
-        b = other.columns[reading]
-        order, there = np.lexsort((a.epoch, a.item)), np.lexsort((b.epoch, b.item))
-        places = ((a.item[order], b.item[there]), (a.epoch[order], b.epoch[there]))
+    for reading, a in first.columns.items():
+        b = second.columns[reading]
+        order, other_order = np.lexsort((a.epoch, a.item)), np.lexsort((b.epoch, b.item))
+        places = ((a.item[order], b.item[other_order]), (a.epoch[order], b.epoch[other_order]))
         if not all(np.array_equal(*pair) for pair in places):
             return False
-        if not np.array_equal(a.score[order], b.score[there], equal_nan=True):
+        if not np.array_equal(a.score[order], b.score[other_order], equal_nan=True):
             return False
     return True
 
@@ -433,7 +433,7 @@ def _drop_forms(logs: ReadLogs) -> None:
     for several in alike.values():
         several.sort(key=lambda gathered: SUFFIXES.index(suffix_of(gathered.run.path)))
         for place, gathered in enumerate(several):
-            first = next((one for one in several[:place] if _is_form_of(gathered, one)), None)
+            first = next((earlier for earlier in several[:place] if _is_form_of(gathered, earlier)), None)
             if first is not None:
                 logs.runs.remove(gathered)
                 logs.notes.append(_duplicate_note(gathered, first))
@@ -454,14 +454,14 @@ def _what_came(gathered: GatheredRun, items: LogItems) -> object:
 def _is_form_of(gathered: GatheredRun, first: GatheredRun) -> bool:
     """By labels: one format has the text of what another one only names. Scores may be rounded in one."""
     run, other = gathered.run, first.run
-    both = run.axes.keys() & other.axes.keys()
+    shared_axes = run.axes.keys() & other.axes.keys()
     scores = [
         [np.sort(side.columns[reading].score) for side in (gathered, first)]
         for reading in gathered.columns.keys() & first.columns.keys()
     ]
     return (
         suffix_of(run.path) != suffix_of(other.path)
-        and all(run.axes[name].label == other.axes[name].label for name in both)
+        and all(run.axes[name].label == other.axes[name].label for name in shared_axes)
         and all(np.allclose(a, b, atol=ROUNDED, equal_nan=True) for a, b in scores if len(a) == len(b))
     )
 
@@ -513,8 +513,8 @@ def _choose_runs(logs: ReadLogs, counting: Sequence[str]) -> None:
 def require_matched(names: Sequence[str], runs: Sequence[Path]) -> None:
     """Raise `UsageError` where names that were to count are of no run; `runs` are the files of those."""
     if names:
-        known = list(dict.fromkeys(path.name for path in runs))
-        help = f"runs are in {', '.join(known[:5])}" + (" ..." if len(known) > 5 else "")
+        files = list(dict.fromkeys(path.name for path in runs))
+        help = f"runs are in {', '.join(files[:5])}" + (" ..." if len(files) > 5 else "")
         message = f"`{names[0]}`, which --run names, holds no run that is read"
         raise UsageError([Diagnostic("GC000", message, help=help)])
 
@@ -526,17 +526,17 @@ def _is_named(gathered: GatheredRun, name: str) -> bool:
 def _counting(several: Sequence[GatheredRun], counting: Sequence[str]) -> list[GatheredRun]:
     if EVERY_RUN in counting:
         return list(several)
-    if named := [one for one in several if any(_is_named(one, name) for name in counting)]:
+    if named := [gathered for gathered in several if any(_is_named(gathered, name) for name in counting)]:
         return named
-    ended = [one for one in several if one.run.finished is not False] or list(several)
-    most = max(_items_of(one) for one in ended)
-    whole = [one for one in ended if _items_of(one) == most]
-    begun = [one.run.begun for one in whole]
-    last = [one for one in whole if one.run.begun == max(begun)]
+    ended = [gathered for gathered in several if gathered.run.finished is not False] or list(several)
+    most = max(_items_of(gathered) for gathered in ended)
+    whole = [gathered for gathered in ended if _items_of(gathered) == most]
+    begun = [gathered.run.begun for gathered in whole]
+    last = [gathered for gathered in whole if gathered.run.begun == max(begun)]
     if len(last) == 1 and (len(whole) == 1 or all(begun)):
         return last
     run = last[0].run
-    names = _apart([one.run.path for one in several])
+    names = _apart([gathered.run.path for gathered in several])
     paths = ", ".join(sorted(names.values()))
     message = f"{run.model} was run on {run.benchmark} {len(several)} times in one configuration: {paths}"
     help = f"--run {names[run.path]} says which counts; --run {EVERY_RUN} takes them as repetitions"
@@ -561,6 +561,6 @@ def _choice_note(several: Sequence[GatheredRun], chosen: Sequence[GatheredRun]) 
     what = f"{run.model} was run on {run.benchmark} {len(several)} times in one configuration"
     if len(chosen) == len(several):
         return f"{what}: each counts as a repetition, as --run says"
-    left = ", ".join(str(one.run.path) for one in several if one not in chosen)
-    counts = ", ".join(str(one.run.path) for one in chosen)
+    left = ", ".join(str(gathered.run.path) for gathered in several if gathered not in chosen)
+    counts = ", ".join(str(gathered.run.path) for gathered in chosen)
     return f"{what}: {counts} counts, and {left} is left out (--run FILE or --run {EVERY_RUN} says otherwise)"

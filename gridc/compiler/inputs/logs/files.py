@@ -67,8 +67,8 @@ DATA = frozenset([
 def column_name(header: str) -> str:
     """In lower case; of a name that is known, with `_` between its words."""
     name = header.strip().lower()
-    known = re.sub(r"[\s-]+", "_", name)
-    return known if known in READ or known in DATA else name
+    snake_case = re.sub(r"[\s-]+", "_", name)
+    return snake_case if snake_case in READ or snake_case in DATA else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +96,14 @@ class TableColumns:
         """Raises `UsageError` for a column that is two of these, unless it is unit and category."""
         columns = cls(frozenset(map(column_name, axes)), frozenset(map(column_name, ignored)), unit, category)
         units, categories = _columns_of(unit), _columns_of(category)
-        for one, other, what in (
+        for columns_a, columns_b, what in (
             (columns.axes, columns.ignored, "an axis and ignored"),
             (columns.axes, units, "an axis and the unit"),
             (columns.ignored, units, "ignored and the unit"),
             (columns.axes, categories, "an axis and the category"),
             (columns.ignored, categories, "ignored and the category"),
         ):
-            for name in sorted(one & other):
+            for name in sorted(columns_a & columns_b):
                 message = f"the column `{name}` is both {what}"
                 raise UsageError([Diagnostic("GC000", message, help="leave out one of the two")])
         return columns
@@ -142,8 +142,8 @@ class TableColumns:
             return None
         self.fields.update(name for name, value in fields.items() if isinstance(value, str | int))
         # As it is stated, and as a table has it.
-        found = (_value_at(fields, name) for name in (path, column_name(path)))
-        value = next((one for one in found if one is not None), "")
+        values = (_value_at(fields, name) for name in (path, column_name(path)))
+        value = next((candidate for candidate in values if candidate is not None), "")
         if value == "":
             return None
         self.fields.add(path)
@@ -172,8 +172,8 @@ def _value_at(fields: Any, path: str) -> Any:
 
 
 def _known(names: Iterable[str], what: str) -> str:
-    known = ", ".join(sorted(names)[:12])
-    return f"known: {known}" if known else f"there is no {what} that could be"
+    listed = ", ".join(sorted(names)[:12])
+    return f"known: {listed}" if listed else f"there is no {what} that could be"
 
 
 MOST_JSON = 512 * 2**20
@@ -394,9 +394,11 @@ class LogFile:
             number = 0
             try:
                 first = text.readline(MOST_LINE + 1)
-                found = re.search("[,;\t]", QUOTED.sub("", first))
+                separator = re.search("[,;\t]", QUOTED.sub("", first))
                 reader = csv.reader(
-                    self._lines(first, text), strict=True, delimiter=found[0] if found is not None else ","
+                    self._lines(first, text),
+                    strict=True,
+                    delimiter=separator[0] if separator is not None else ",",
                 )
                 for record in reader:
                     number = reader.line_num

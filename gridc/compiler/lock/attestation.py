@@ -1,15 +1,17 @@
-"""How strongly a file is tied to a time or a person: the evidence beside it, and how that is made and
-checked.
+"""Attestations: evidence that a lock existed at a time, or that a person signed it. Makes and checks it.
+
+A lock says what was fixed before there were data. Whether it was made before them is shown by what lies
+beside it, and the strongest evidence gives the lock its strength:
 
     gridcard.lock       committed to git, and unchanged since     git
     gridcard.lock.sig   an ssh signature of the lock's bytes      signed
     gridcard.lock.tsr   an RFC 3161 token for the lock's bytes    timestamped
     gridcard.lock.doi   the DOI of a registry's entry             registered
 
-Evidence is checked each time that a strength is said, against whom the verifier believes (`Trust`): a key, a
-root certificate or a record that lies beside the lock was put there by whoever made the lock. What fits the
-lock and is vouched for by nobody whom the verifier named is said, and is no strength. Evidence that does not
-fit is an error (GC406), never a weaker anchor.
+Evidence is checked each time that a strength is reported, and only against keys, roots and records that the
+verifier names (`Trust`): what lies beside the lock was put there by whoever made the lock. Evidence that fits
+the lock and that nobody named vouches for is reported, and adds no strength. Evidence that does not fit is an
+error (GC406), never a weaker strength.
 
 A registry's record is plain JSON that nobody signed, so one that comes with a study shows nothing. One that
 the verifier fetched (`curl https://api.osf.io/v2/registrations/ID/`, or zenodo.org/api/records/ID) is the
@@ -65,6 +67,7 @@ def read_evidence(path: Path) -> bytes | None:
 
 
 def misfit_error(path: Path, problem: str, help: str) -> StampError:
+    """GC406: a file of evidence that does not belong to what it lies beside."""
     return StampError([Diagnostic("GC406", problem, str(path), help=help)])
 
 
@@ -77,8 +80,8 @@ _KEY = re.compile(r"(ssh-|ecdsa-|sk-)\S+ [A-Za-z0-9+/=]+")
 
 
 def signatures(path: Path, trust: Trust) -> Iterator[tuple[str, str | None]]:
-    """The key that signed the file, and who of those whom the verifier named has it. Raises `StampError`
-    (GC406) where the signature is not one of the file."""
+    """(key, signer) of the signature beside the file, if there is one. The signer is None where nobody whom
+    the verifier named has the key. Raises `StampError` (GC406) where the file was not what was signed."""
     evidence = evidence_path(path, ".sig")
     signature = read_evidence(evidence)
     if signature is not None:
@@ -95,14 +98,17 @@ def signer_of(
     what: str = "file",
     help: str = "take the file from where it was signed, or sign it again",
 ) -> tuple[str, str | None]:
-    """The key that signed the bytes, and who of those whom the verifier named has it. Raises `StampError`
-    (GC406) at `place` where the signature is not one of `what` the bytes are."""
+    """(key, signer) of a signature of these bytes; the signer is None where nobody whom the verifier named
+    has the key. `what` says in messages what the bytes are. Raises `StampError` (GC406) at `place` where the
+    signature is of other bytes."""
     with tempfile.TemporaryDirectory(prefix="gridc-sig-") as folder:
-        # ssh-keygen reads the very bytes that were read here, under a name that is no option.
+        # ssh-keygen must see the bytes that were checked, not a file that may change meanwhile, and under a
+        # name that it cannot take for an option.
         copy = Path(folder) / "signature"
         copy.write_bytes(signature)
         checked = _ssh_keygen(data, "check-novalidate", "-s", str(copy))
         if checked is None:
+            # Without ssh-keygen nobody can tell a good signature from a bad one, so it is no error either.
             return UNREAD_KEY, None
         key = FINGERPRINT.search(checked.stdout)
         if checked.returncode or key is None:
@@ -113,6 +119,7 @@ def signer_of(
 def _signer(data: bytes, signature: Path, key: str, trust: Trust) -> str | None:
     for name in trust.signers:
         if FINGERPRINT.fullmatch(name):
+            # ssh-keygen writes fingerprints without the padding of base64, other tools with it.
             if name.rstrip("=") == key.rstrip("="):
                 return "the key that the verifier named"
             continue
@@ -123,15 +130,17 @@ def _signer(data: bytes, signature: Path, key: str, trust: Trust) -> str | None:
             options = ("-f", str(allowed), "-I", principal, "-s", str(signature))
             verified = _ssh_keygen(data, "verify", *options)
             if verified is not None and verified.returncode == 0:
+                # A pattern such as *@example.org names nobody in particular, and must not read as if it did.
                 return f"whoever fits {principal}" if _PATTERN.search(principal) else principal
     return None
 
 
 def _principals(listed: str) -> list[str]:
-    """To whom a key is listed: names before patterns, and none behind a `!`, for whom it is *not*."""
-    every = [each.strip() for each in listed.replace(",", "\n").splitlines()]
-    kept = [each for each in every if not each.startswith("!")]
-    return sorted(kept, key=lambda each: _PATTERN.search(each) is not None)
+    """To whom a key belongs by a list of ssh-keygen: names first, then patterns. An entry that begins with
+    `!` says to whom it does *not* belong."""
+    entries = [entry.strip() for entry in listed.replace(",", "\n").splitlines()]
+    principals = [entry for entry in entries if not entry.startswith("!")]
+    return sorted(principals, key=lambda principal: _PATTERN.search(principal) is not None)
 
 
 def _allowed(path: Path, trust: Trust) -> bytes:
@@ -141,6 +150,7 @@ def _allowed(path: Path, trust: Trust) -> bytes:
         if _KEY.match(line):
             kind, key, *comment = line.split(maxsplit=2)
             who = comment[0].split()[0] if comment and comment[0].strip() else path.name
+            # A comment is free text: spaces or quotes in it would make options of the line.
             line = f'"{re.sub("[^A-Za-z0-9@._+-]", "_", who)}" namespaces="{NAMESPACE}" {kind} {key}'
         lines.append(line + "\n")
     return "".join(lines).encode()
@@ -159,9 +169,9 @@ UNREAD_TIME = "a time that nothing here can read (pip install 'gridc[anchor]')"
 
 
 def tokens(path: Path, trust: Trust) -> Iterator[tuple[str, str | None, str | None]]:
-    """The time that the token beside a file states, and where its authority stands under the verifier's
-    roots: the root's name, and that time again. Raises `StampError` (GC406) where the token is not one of the
-    file."""
+    """(stated time, root, vouched time) of the token beside the file, if there is one. The last two are None
+    where its authority stands under no root that the verifier believes. Raises `StampError` (GC406) where the
+    token is of other bytes."""
     evidence = evidence_path(path, ".tsr")
     data = read_evidence(evidence)
     if data is None:
@@ -187,8 +197,8 @@ def tokens(path: Path, trust: Trust) -> Iterator[tuple[str, str | None, str | No
 
 
 def decoded(data: bytes) -> "TimeStampResponse":
-    """An authority's answer. Raises `ValueError` where the bytes are none, and `ImportError` where nothing
-    here reads one."""
+    """An authority's answer. Raises `ValueError` where the bytes are not one, and `ImportError` where
+    rfc3161-client is not installed."""
     from rfc3161_client import decode_timestamp_response
 
     return decode_timestamp_response(_ordered(data))
@@ -198,7 +208,7 @@ def _ordered(response: bytes) -> bytes:
     """An RFC 3161 response with its certificates and revocation lists in the order of DER (X.690, 11.6).
 
     openssl writes them in the order of its files, and readers of strict DER refuse that. No signature covers
-    the order (RFC 5652, 5.1). What is no such response is given back as it is.
+    the order (RFC 5652, 5.1). Other bytes are given back unchanged.
     """
     try:
         (answer,) = _parts(response, 0, len(response))
@@ -212,8 +222,8 @@ def _ordered(response: bytes) -> bytes:
     for tag, _, begin, end in fields:
         if tag in _SETS:
             with suppress(ValueError, IndexError):
-                held = sorted(response[at:stop] for _, at, _, stop in _parts(response, begin, end))
-                ordered[begin:end] = b"".join(held)
+                elements = sorted(response[at:stop] for _, at, _, stop in _parts(response, begin, end))
+                ordered[begin:end] = b"".join(elements)
     return bytes(ordered)
 
 
@@ -222,8 +232,8 @@ _SETS = (0xA0, 0xA1)
 
 
 def _parts(data: bytes, place: int, end: int) -> list[tuple[int, int, int, int]]:
-    """The values that stand one after another in a part of a DER text: of each its tag, where it begins,
-    and where its content begins and ends. Raises `ValueError` or `IndexError` where it is no DER."""
+    """The values in a part of a DER text, in order: each as (tag, its beginning, the beginning of its
+    content, its end). Raises `ValueError` or `IndexError` where it is not DER."""
     parts = []
     while place < end:
         tag, size, begin = data[place], data[place + 1], place + 2
@@ -258,12 +268,13 @@ def _roots(trust: Trust) -> "Iterator[tuple[str, Certificate]]":
     from cryptography.x509 import load_der_x509_certificate, load_pem_x509_certificates
 
     if not trust.roots:
+        # A system's own roots are believed only where the verifier names none: who names one means that one.
         for der in ssl.create_default_context().get_ca_certs(binary_form=True):
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # of what an old root has that no new one may
+                    warnings.simplefilter("ignore")  # about old roots that break newer rules
                     root = load_der_x509_certificate(der)
-            except ValueError:  # one that this version of cryptography refuses vouches for nothing
+            except ValueError:  # a root that this version of cryptography refuses vouches for nothing
                 continue
             yield "a root of the system", root
     for path in trust.roots:
@@ -287,7 +298,7 @@ _AGENT = (
 
 
 def sign(path: Path, key: Path) -> None:
-    """Sign the file's bytes with an ssh key; the signature lies beside it (`signature_of`)."""
+    """Sign the file's bytes with an ssh key, and write the signature beside it."""
     write_new(evidence_path(path, ".sig"), signature_of(path.read_bytes(), key))
 
 
@@ -334,6 +345,7 @@ def time_stamp(path: Path, url: str) -> None:
             [Diagnostic("GC604", message, url, help="try again, or name another")]
         ) from None
     evidence = evidence_path(path, ".tsr")
+    # Written first because `tokens` checks the file beside the lock, as every later reader will.
     write_new(evidence, data)
     try:
         list(tokens(path, Trust()))
@@ -344,8 +356,8 @@ def time_stamp(path: Path, url: str) -> None:
 
 
 def _require_answer_to(nonce: int | None, answer: bytes, evidence: Path) -> None:
-    """Raise `StampError` (GC406) where an answer lacks the number that was asked with: it may be an old one,
-    of the same bytes, sent again by whoever is in between (RFC 3161, 2.4.1)."""
+    """Raise `StampError` (GC406) where an answer lacks the nonce of its request. It may be an old answer
+    about the same bytes, sent again by somebody in between (RFC 3161, 2.4.1)."""
     if decoded(answer).tst_info.nonce != nonce:
         why = "the answer does not belong to this request: its nonce differs"
         raise misfit_error(evidence, why, "ask again, or another authority")
@@ -356,7 +368,7 @@ _DOI = re.compile(r"10\.\d{4,9}/[\w.()/:;+-]+")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is read of a record. `time` is that of its last change: what it holds may have been added then."""
+    """A registry's record. `time` is its last change, not its first: the stamp may have been added then."""
 
     registry: str
     doi: str
@@ -364,8 +376,9 @@ class Record:
 
 
 def registrations(lock_path: Path, trust: Trust) -> Iterator[tuple[str, str | None, str | None]]:
-    """Each DOI that is claimed or recorded, who vouches for it, and since when the record is as it is. Raises
-    `StampError` (GC406) where what was named is not a record of this lock."""
+    """(DOI, who vouches for it, time of the record's last change) of each record that the verifier named, and
+    of the DOI beside the lock, for which nobody vouches. Raises `StampError` (GC406) where a named record is
+    not of this lock."""
     path = evidence_path(lock_path, ".doi")
     given = read_evidence(path)
     claimed = None if given is None else given.decode("utf-8", "replace").strip()
@@ -374,10 +387,10 @@ def registrations(lock_path: Path, trust: Trust) -> Iterator[tuple[str, str | No
         if not _DOI.fullmatch(claimed):
             help = "write the DOI alone, such as 10.17605/OSF.IO/AB123"
             raise misfit_error(path, f"{claimed[:40]!r} is not a DOI", help)
-    held = [_checked(download, lock_path, trust) for download in trust.records]
-    for record in held:
+    records = [_checked(download, lock_path, trust) for download in trust.records]
+    for record in records:
         yield record.doi, f"at {record.registry}, last changed {record.time},", record.time
-    if claimed is not None and claimed.lower() not in {record.doi.lower() for record in held}:
+    if claimed is not None and claimed.lower() not in {record.doi.lower() for record in records}:
         yield claimed, None, None
 
 
@@ -390,6 +403,7 @@ def _checked(path: Path, lock_path: Path, trust: Trust) -> Record:
         record = _read(document)
         if not _DOI.fullmatch(record.doi):
             raise ValueError(f"{record.doi[:40]!r} is not a DOI")
+        # The registries have no field for a digest, so it may stand in any: title, description or a file's.
         text = json.dumps(document, ensure_ascii=False)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise misfit_error(path, f"not a registry's record ({type(error).__name__}: {error})", help) from None
@@ -422,7 +436,7 @@ def _read(document: Mapping[str, Any]) -> Record:
 
 
 def _require_none(attributes: Mapping[str, Any], *states: str) -> None:
-    """Raise `ValueError` where a record is in a state in which it registers nothing."""
+    """Raise `ValueError` where a record is in one of these states: it registers nothing yet, or no more."""
     for state in states:
         if attributes.get(state):
             raise ValueError(
@@ -437,8 +451,8 @@ def _last(dates: list[str | None]) -> str:
 
 
 STRENGTHS: tuple[Strength, ...] = get_args(Strength)
-AnchorEvidence = Literal["none", "commit", "signature", "token", "registration"]
-REACH: dict[AnchorEvidence, Strength] = {
+AttestationEvidence = Literal["none", "commit", "signature", "token", "registration"]
+REACH: dict[AttestationEvidence, Strength] = {
     "none": "unanchored",
     "commit": "git",
     "signature": "signed",
@@ -451,22 +465,23 @@ CHANGED = "the spec or the lock differs from what is committed"
 NO_COMMIT = (UNCOMMITTED, NO_GIT, CHANGED)
 """Why a lock has no commit, in words."""
 SUFFIXES = (".sig", ".tsr", ".doi")
-"""Of the files of evidence beside a lock or a record of results."""
+"""Endings of the files of evidence beside a lock or a record of results."""
 
 
 @dataclass(frozen=True, slots=True)
-class Anchor:
-    """One tie. `fact` is what the evidence says by itself: a commit, a key, a token's time, a DOI. `by` says
-    who vouches for it among those whom the verifier named; without one the evidence is no strength. `time` is
-    what a third party says that it vouches for, ISO 8601."""
+class Attestation:
+    """One piece of evidence about a file. `fact` is what it says by itself: a commit, a key, a token's time,
+    a DOI. `by` says who vouches for it among those whom the verifier named; without one it adds no strength.
+    `time` is the date that a third party vouches for, ISO 8601."""
 
-    evidence: AnchorEvidence
+    evidence: AttestationEvidence
     fact: str
     by: str | None = None
     time: str | None = None
 
     @property
     def strength(self) -> Strength:
+        # A commit needs nobody to vouch for it: git shows it, and its strength claims no date.
         return REACH[self.evidence] if self.by is not None or self.evidence == "commit" else "unanchored"
 
     def as_json(self) -> dict[str, Any]:
@@ -474,7 +489,7 @@ class Anchor:
 
     @property
     def detail(self) -> str:
-        """The tie in words."""
+        """The attestation in words."""
         if self.evidence == "none":
             return self.fact
         if self.evidence == "commit":
@@ -492,39 +507,46 @@ class Anchor:
         }[self.evidence]
 
 
-def anchors(lock_path: Path, spec_path: Path, trust: Trust = NOBODY) -> list[Anchor]:
-    """Every tie that the lock has, and the reason when it has no commit. Raises `StampError` (GC406) where
-    evidence does not fit the lock."""
-    registered = (Anchor("registration", *registration) for registration in registrations(lock_path, trust))
-    return [_commit(lock_path, spec_path), *ties(lock_path, trust), *registered]
+def attestations(lock_path: Path, spec_path: Path, trust: Trust = NOBODY) -> list[Attestation]:
+    """Every attestation of the lock; the first is its commit, or the reason why it has none. Raises
+    `StampError` (GC406) where evidence does not fit the lock."""
+    registered = (
+        Attestation("registration", *registration) for registration in registrations(lock_path, trust)
+    )
+    return [_commit(lock_path, spec_path), *attestations_beside(lock_path, trust), *registered]
 
 
-def ties(path: Path, trust: Trust = NOBODY) -> list[Anchor]:
-    """The signature and the token beside a file."""
-    signed = (Anchor("signature", *signature) for signature in signatures(path, trust))
-    return [*signed, *(Anchor("token", *token) for token in tokens(path, trust))]
+def attestations_beside(path: Path, trust: Trust = NOBODY) -> list[Attestation]:
+    """The signature and the token beside a file. Raises `StampError` (GC406) where one does not fit it."""
+    signed = (Attestation("signature", *signature) for signature in signatures(path, trust))
+    return [*signed, *(Attestation("token", *token) for token in tokens(path, trust))]
 
 
-def strongest_anchor(shown: Sequence[Anchor]) -> Anchor:
-    """The strongest tie, the first of those that are equal."""
-    return max(shown, key=lambda anchor: STRENGTHS.index(anchor.strength))
+def strongest_attestation(shown: Sequence[Attestation]) -> Attestation:
+    """The strongest attestation, and the first of several that are equally strong."""
+    return max(shown, key=lambda attestation: STRENGTHS.index(attestation.strength))
 
 
-def in_words(shown: Sequence[Anchor]) -> str:
-    """The strongest tie, and what else is given and was not checked."""
-    first = strongest_anchor(shown)
-    rest = [anchor.detail for anchor in shown if anchor is not first and anchor.strength == "unanchored"]
-    given = [text for text in rest if text not in NO_COMMIT]
+def in_words(shown: Sequence[Attestation]) -> str:
+    """The strongest attestation, and what else is given and was not checked."""
+    first = strongest_attestation(shown)
+    unchecked = [
+        attestation.detail
+        for attestation in shown
+        if attestation is not first and attestation.strength == "unanchored"
+    ]
+    given = [text for text in unchecked if text not in NO_COMMIT]
     return "; ".join([first.detail, *given])
 
 
-def _commit(lock_path: Path, spec_path: Path) -> Anchor:
+def _commit(lock_path: Path, spec_path: Path) -> Attestation:
     repository = git_repository(lock_path.parent)
     if repository is not None and not is_installed():
-        return Anchor("none", NO_GIT)
+        return Attestation("none", NO_GIT)
     commit = repository.last_change(lock_path) if repository else None
     if repository is None or commit is None:
-        return Anchor("none", UNCOMMITTED)
+        return Attestation("none", UNCOMMITTED)
+    # Bases that a spec extends count too: a committed lock beside a changed base shows nothing.
     if not all(map(repository.holds, (lock_path, spec_path, *spec_files(spec_path)))):
-        return Anchor("none", CHANGED)
-    return Anchor("commit", commit)
+        return Attestation("none", CHANGED)
+    return Attestation("commit", commit)

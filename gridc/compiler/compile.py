@@ -1,4 +1,4 @@
-"""The whole compiler: a spec's path -> a study that can be stamped, planned and run."""
+"""Compiles a spec: from its path to a study that can be stamped, planned and run."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,8 @@
-"""A first spec, written from a few answers. It is commented, and what it says by default runs."""
+"""Drafts a first spec for `gridc init` from a few answers: models, benchmarks or tasks, and what columns
+mean.
+
+`draft` looks at the files and returns a `Draft`; `Draft.text` writes it as commented TOML that runs as it is.
+"""
 
 import os
 import re
@@ -34,15 +38,16 @@ MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llam
 BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")
 TITLE = "Do the models keep their order when only the way of asking changes?"
 REFUSAL_TITLE = "Do the models differ in what they refuse?"
-"""Of a study whose items are all prompts to comply with or to refuse, unless it is called otherwise."""
+"""The default title of a study whose items are all prompts to comply with or to refuse."""
 TASK_TITLE = "Do the models differ on these tasks?"
-"""Of a study of tasks that are all asked in one way."""
+"""The default title of a study of tasks that are all asked in one way."""
 TEMPLATE = "gridcard.toml.jinja"
 
 MANY_LETTERS = 4
-"""A first word with more letters names its format alone: `truthfulqa`, and not `or`."""
+"""A format may be recognised by the first word of its name alone where that has more letters than this:
+`truthfulqa` says enough, and the `or` of or_bench does not."""
 ENDING = re.compile(r"\.(jsonl?|csv|tsv|parquet)$", re.IGNORECASE)
-"""Of a file's name: no part of the id of what it holds."""
+"""Endings of file names, which do not become part of an id."""
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 """A key of TOML that needs no quotes."""
 HUB = "hf:"
@@ -64,9 +69,9 @@ class DraftModel:
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatement:
-    """What `gridc init` is told of a file with columns of its own: `FIELD=VALUE` of a column (`field`), of
-    what is the same in every row (`constant`) and of a word of a column (`label`), for the one file that
-    `name` names, or where None for the only one there is."""
+    """What `gridc init` is told about the columns of a file, as KEY=VALUE: a field and its column (`field`),
+    a field and its value in every row (`constant`), or a word of a column and its meaning (`label`). It is
+    about the file `name`, or where that is None about the only one."""
 
     kind: Literal["field", "constant", "label"]
     name: str | None
@@ -94,21 +99,24 @@ class ColumnStatement:
 
 
 ALIASES = {"question": "query", "prompt": "query", "answer": "gold"}
-"""What people call a field."""
+"""Other names of a field that people use."""
 EXAMPLES = {"field": "query=COLUMN", "constant": "expected=refuse", "label": "harmful=refuse"}
 OF_FIELDS = ("field", "constant")
-"""Statements about a field; the others are about a word of one."""
+"""Statements about a field; a `label` is about a word in one."""
 LISTS = ("options", "references", "tags")
 """Fields that several columns make up."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftBenchmark:
-    """A benchmark, with the format of its file; of a file with columns of its own, which column is what, how
-    the gold column names an option where that is stated, behind what the answer stands where right answers
-    show their working, and how many rows there are. `recognised` says by which columns the format was known,
-    or why it was not taken. It is `lettered` where its options are nothing but letters; `labels` says what
-    becomes of those in the texts of options, where that is stated."""
+    """A benchmark of the draft, with the format of its file.
+
+    For a file with columns of its own, `fields` says which column is what and `rows` how many rows it has.
+    `gold` says how the gold column names an option, where that is stated; `gold_after` is the text after
+    which the answer stands, where right answers show their working. `recognised` says by which columns the
+    format was known, or why it was not taken. `lettered`: the options are nothing but letters. `labels` says
+    what becomes of labels in the texts of options, where that is stated.
+    """
 
     id: str
     loader: str
@@ -139,12 +147,12 @@ class DraftBenchmark:
 
     @property
     def sample(self) -> int | None:
-        """How many items are drawn; None where there are no more."""
+        """How many items are drawn; None where all of them are asked."""
         return SAMPLE if self.rows is None or self.rows > SAMPLE else None
 
     @property
     def loading(self) -> str | None:
-        """What the loader has to know, as the spec writes it."""
+        """The value of `loading` in the spec; None where the loader needs none."""
         leaves = 'malformed = "leave_out", ' if self.leaves_out else ""
         gold = f"gold = {_toml(self.gold)}, " if self.gold in self.kind.gold else ""
         labels = f"labels = {_toml(self.labels)}, " if self.labels is not None else ""
@@ -155,7 +163,7 @@ class DraftBenchmark:
 
     @property
     def said(self) -> str | None:
-        """What was taken for what."""
+        """What each column was taken for, in a sentence."""
         if self.fields is None:
             return self.recognised
         columns = (f"{key} is {_in_words(value)}" for key, value in self._stated.items())
@@ -187,12 +195,13 @@ class Draft:
 
     @property
     def not_asked(self) -> list[tuple[DraftTask, int]]:
-        """The tasks with the numbers of exemplars that others are asked with and they are not."""
+        """(task, number of exemplars) for each number that other tasks are asked with and this task is
+        not."""
         return [(task, shots) for task in self.tasks for shots in self.shots if shots not in task.shots]
 
     @property
     def yes_when(self) -> str | None:
-        """When the answer to the title's question is yes; None where somebody else wrote the title."""
+        """The condition for the answer "yes" to the title's question; None where the user wrote the title."""
         titles = {TITLE: "order_holds", REFUSAL_TITLE: "models_differ", TASK_TITLE: "models_differ"}
         return titles.get(self.title)
 
@@ -244,14 +253,14 @@ def draft(
     labels: OptionLabels | None = None,
     tasks: Sequence[str] = (),
 ) -> Draft:
-    """The draft of a study in a folder, from the sources of its models and benchmarks, or of its models and
-    tasks, where a benchmark that is a task file is a task.
+    """The draft of a study in a folder, from the sources of its models and of either benchmarks or tasks. A
+    benchmark that is a task file counts as a task.
 
-    A benchmark is `SOURCE` or `LOADER=SOURCE`. A source without a scheme that is a file or a folder here is
-    that one. `stated` says what the columns of files are, and `gold` how they name the right option. Free
-    text is compared with right answers by the model `judge`, or by `match` as that. `leaves_out` leaves
-    malformed rows out, and `labels` says what becomes of labels in the texts of options. Raises
-    `UsageError` where the format of a file is not known or a text is none, with every one of them.
+    A benchmark is `SOURCE` or `LOADER=SOURCE`. A source without a scheme may be the path of a file or folder
+    that exists. `stated` says what the columns of files are, and `gold` how they name the right option. Free
+    text is compared with right answers by the model `judge` or by the rule `match`. `leaves_out` leaves
+    malformed rows out, and `labels` says what becomes of labels in the texts of options. Raises `UsageError`
+    with every source whose format is not known and every text that cannot be written.
     """
     models = [_relative_source(model, folder) for model in models]
     judge = None if judge is None else _relative_source(judge, folder)
@@ -312,7 +321,7 @@ def draft(
 
 
 def _own_tasks(benchmarks: Sequence[str], folder: Path) -> dict[str, DraftTask]:
-    """Those benchmarks that are task files, each as it was given. Raises `UsageError`."""
+    """The benchmarks that are task files, by the argument as it was given. Raises `UsageError`."""
     tasks: dict[str, DraftTask] = {}
     for given in benchmarks:
         source = _relative_source(given.removeprefix(f"{LOADER}="), folder)
@@ -334,8 +343,8 @@ def _draft_of_tasks(
     others: Sequence[str],
     stated: bool,
 ) -> Draft:
-    """The draft of a study of tasks. Raises `UsageError` for `others` beside them, which are asked with
-    prompts that a task does not have, and where something is `stated` about columns or scoring."""
+    """The draft of a study of tasks. Raises `UsageError` for `others`, benchmarks that need a prompt template
+    where a task brings its own, and where something is `stated` about columns or scoring."""
     problems = [
         Diagnostic("GC000", f"`{other}` is not a task, and a first study has tasks alone or none", help=SPLIT)
         for other in others
@@ -372,7 +381,7 @@ def _draft_models(models: Sequence[str]) -> tuple[DraftModel, ...]:
 
 
 def _above(sources: Iterable[str]) -> Iterator[Diagnostic]:
-    """Of each source that lies above the spec's folder, that it does."""
+    """A finding for each source that lies above the spec's folder: a spec cannot name it."""
     for source in sources:
         if source.startswith("path:../"):
             help = "put it into that folder, or let --out name a spec beside it"
@@ -381,8 +390,9 @@ def _above(sources: Iterable[str]) -> Iterator[Diagnostic]:
 
 
 def _unwritable(texts: Iterable[str]) -> Iterator[Diagnostic]:
-    """Of each text that TOML cannot hold, that it cannot."""
+    """A finding for each text that is blank or that TOML cannot hold."""
     for text in texts:
+        # Surrogates stand for bytes of the command line that are not UTF-8.
         if not text.strip() or any("\ud800" <= letter <= "\udfff" for letter in text):
             yield Diagnostic("GC000", f"{text!r} cannot be written as text")
 
@@ -462,9 +472,9 @@ def _benchmark(
 def _format(
     given: str, source: str, files: Sequence[File]
 ) -> tuple[str, int | None, str | None] | Diagnostic:
-    """The published format of files that none was stated for, by their columns, or else by their name; how
-    many items they have in it; and what to say of how it was found. No format where none fits, or a column
-    says more than the format reads."""
+    """(format, number of items, remark) for files without a stated format. A published format is recognised
+    by their columns, or else by their name. The format is empty where none fits, or where a column says more
+    than the format reads."""
     alike = {name: _read_as(name, files) for name in _FORMATS if files and _has_columns(name, files)}
     fitting = [name for name, (count, _) in alike.items() if count and not _says_more(name, files)]
     if len(fitting) > 1:
@@ -489,8 +499,8 @@ def _format(
 
 
 def _files(source: str, folder: Path) -> list[File]:
-    """The files of a source that lie here; none where they do not, or are looked for elsewhere. Raises
-    `OSError`."""
+    """The files of a source on this machine; empty where there are none, or where its scheme looks for them
+    elsewhere. Raises `OSError`."""
     if source.startswith(HUB):
         try:
             hosted = dataset_files(source, None, online=False)
@@ -510,8 +520,8 @@ def _files(source: str, folder: Path) -> list[File]:
 
 
 def _named_for(source: str) -> list[str]:
-    """The published formats that it names in whole words: `or-bench-80k.csv`, not
-    `harmful_behaviors.csv`."""
+    """The published formats that a file's name contains as whole words: `or-bench-80k.csv` does, and
+    `harmful_behaviors.csv` does not."""
     text = f" {' '.join(re.findall('[a-z0-9]+', source.lower()))} "
     named = []
     for name in _FORMATS:
@@ -524,7 +534,7 @@ def _named_for(source: str) -> list[str]:
 
 
 def _has_columns(loader: str, files: Sequence[File]) -> bool:
-    """Whether every file has the columns by which a format is known."""
+    """Whether every file has the columns by which a format is recognised."""
     try:
         tables = [set(records(file).names) for file in files]
     except Malformed:
@@ -533,8 +543,7 @@ def _has_columns(loader: str, files: Sequence[File]) -> bool:
 
 
 def _items_of(loader: str, files: Sequence[File]) -> int | None:
-    """How many items files of a published format have; None where they do not have its columns, or a row
-    does not follow it."""
+    """How many items files have in a published format; None where a row does not follow the format."""
     count, bad = _read_as(loader, files)
     return None if bad is not None or LOADER_KINDS[loader].mapped else count
 
@@ -556,8 +565,8 @@ def _read_as(loader: str, files: Sequence[File]) -> tuple[int, BadRow | None]:
 
 
 def _says_more(loader: str, files: Sequence[File]) -> bool:
-    """Whether a column that the format does not read says which responses earn a point: what stands in a file
-    weighs more than its name."""
+    """Whether a column that the format does not read says which responses earn a point. Then the file is not
+    in that format, whatever its name says."""
     names = (*EXPECTED, *GOLDS) if LOADER_KINDS[loader].by_file else EXPECTED
     try:
         return any(names_gold_column(records(file), names) for file in files)
@@ -568,7 +577,8 @@ def _says_more(loader: str, files: Sequence[File]) -> bool:
 def _own_rows(
     source: str, files: Sequence[File], stated: Sequence[ColumnStatement], gold: str | None
 ) -> DraftBenchmark | Diagnostic:
-    """Files with columns of their own: looked at, and refused where the columns do not say what they are."""
+    """The benchmark of files with columns of their own, or a finding where the columns do not say what they
+    are."""
     try:
         tables = [records(file) for file in files]
     except Malformed as error:
@@ -625,7 +635,7 @@ def _stated_fields(stated: Sequence[ColumnStatement], names: Sequence[str]) -> d
 
 
 def _relative_source(source: str, folder: Path) -> str:
-    """`path:` and the way from the spec's folder, for the path of something that is there."""
+    """`path:` and the path from the spec's folder, where the source is a path that exists; else unchanged."""
     exists = os.path.exists(source)  # noqa: PTH110  # `Path.exists` raises where a name is too long
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source) or not source.strip() or not exists:
         return source

@@ -1,4 +1,4 @@
-"""The tasks of lm-evaluation-harness that a first spec asks, by name or in a file of one's own."""
+"""Finds the tasks of lm-evaluation-harness for a first spec: by name, or in the user's own task file."""
 
 import os
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ SHOTS = 5
 
 @dataclass(frozen=True, slots=True)
 class DraftTask:
-    """A task as a benchmark. `shots` are the numbers of exemplars that it can be asked with; a task that is
-    stated to have none has only 0. `said` is what was found of it, in a sentence."""
+    """A task as a benchmark. `shots` are the numbers of exemplars that it can be asked with, only 0 for a
+    task that states to have none. `said` is a sentence on what was found."""
 
     id: str
     source: str

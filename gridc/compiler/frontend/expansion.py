@@ -624,7 +624,6 @@ def _expand(source: Source, above: list[Source]) -> PlacedValue:
             findings.append(source.diagnose("GC202", (REMOVE, number), message, help))
     if findings:
         raise SpecError(findings)
-    # A list that `remove` emptied is left out: validation would refuse `[[axis]]` without an entry.
     emptied = {key for key, node in base.value.items() if node.value == [] != whole.value[key].value}
     base = _with_value(base, {key: node for key, node in base.value.items() if key not in emptied})
     return _document(base, tree)

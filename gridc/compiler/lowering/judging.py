@@ -1,9 +1,9 @@
-"""From responses to the calls of judges: who is asked about which, as far as the replies so far allow.
+"""Plans the calls of judges: which judge is asked about which response, given the replies so far.
 
-Judging is run again on the stored replies, as scaffolds are: that is how a run resumes, how a store is
-verified, and how the calls of a re-ask become known. Everyone is asked about all responses at once; what
-follows from replies are re-asks, the backup judge, and where agreement is too low the second judge on the
-rest.
+It is a pure function of responses and stored replies, and is run again whenever a reply comes in, as
+scaffolds are. That is how a run resumes, how a store is verified, and how the calls of a re-ask become known.
+All judges are asked about all responses at once. Only three things wait for replies: re-asks, the backup
+judge, and the second judge on all other responses where agreement is too low.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,8 +41,8 @@ Key = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A sample's answer that judges label, as they see it, and the text that it is compared with where a
-    judge compares. Nobody is asked about an empty one, nor about two that are the same."""
+    """A sample's response as judges see it, and the text that it is compared with, where a judge compares.
+    No judge is asked about an empty response or about two equal ones."""
 
     cell: Cell
     item: Item
@@ -56,17 +56,19 @@ class Response:
 
 
 _AGAIN = 200
-"""Characters that ask for a reply of the right form, about."""
+"""About how many characters the request for a reply in the right form has."""
 
 
 SAME = "the same text"
-"""Who decides where a response is the very text that it is compared with: nobody is asked, it is a tie."""
+"""Stands in place of a judge where a response equals the text that it is compared with: nobody is asked, and
+it is a tie."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeCall:
-    """One call of a judge about one response: the name that it has there, the `assessor` whose model is
-    asked, for the how manieth time (from 0), and what the reply was read to, None while there is none."""
+    """One call of a judge about one response. `judge` is the name under which the reply is stored, `assessor`
+    the judge whose model is asked, `attempt` counts re-asks from 0, and `verdict` is what the reply was read
+    to, None until there is one."""
 
     key: Key
     judge: str
@@ -78,10 +80,10 @@ class JudgeCall:
 
 @dataclass(frozen=True, slots=True)
 class SecondJudge:
-    """The second judge beside the first: how many responses both were asked about, how far they agree where
-    both gave a label, and whether the second one's labels count. `passes` says whether the lower limit of
-    kappa reaches what the spec asks for, `above` whether kappa does; it is None where neither ever gave more
-    than one label, the same: there kappa is not defined."""
+    """How the second judge agrees with the first: on how many responses both were asked, their `agreement`
+    where both gave a label, and whether the second judge's labels count (`rescored`). `above` says whether
+    kappa reaches what the spec asks for, `passes` whether its lower limit does. `passes` is None where both
+    only ever gave one and the same label, for which kappa is not defined."""
 
     asked: int
     agreement: Kappa | None
@@ -92,8 +94,8 @@ class SecondJudge:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Which configuration the judge said that a response came from; None where its replies named none. `unit`
-    is what the response is independent by."""
+    """Which configuration a blinded judge guessed for a response (`guessed`; None where its replies name
+    none). `unit` is the unit of its item: responses of different units are independent."""
 
     key: Key
     unit: tuple[str, str]
@@ -105,8 +107,8 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class JudgingState:
-    """Everything that is known of judging by now. `rulings`, `second_judges` and `guesses` are empty until
-    every reply that is needed is there. `second_judges` is by the name of the first judge."""
+    """What is known of judging so far. `rulings`, `second_judges` and `guesses` are empty until every reply
+    that they need is there. `second_judges` is keyed by the name of the first judge."""
 
     asks: tuple[JudgeCall, ...]
     complete: bool
@@ -121,8 +123,8 @@ def is_judged(cell: Cell) -> bool:
 
 
 def arms_of(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
-    """What the configurations of each benchmark's cells are called where they are guessed: by their levels on
-    the axes that vary among them."""
+    """The names of configurations for guessing, by benchmark and configuration: their levels on the axes that
+    vary among these cells."""
     levels: dict[str, dict[str, Mapping[str, str]]] = {}
     for cell in cells:
         levels.setdefault(cell.benchmark, {})[cell.configuration] = cell.levels
@@ -140,7 +142,7 @@ def arms_of(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
 
 
 def judged_by(study: Study, responses: Sequence[Response], answers: AnswerLookup) -> JudgingState:
-    """What all judges of a study come to, each on the responses of its cells, in this order."""
+    """The state of all judging in a study: each judge on the responses of its cells, in their order."""
     parts = [
         bench.judged([response for response in responses if bench.labels(response.cell)], answers)
         for bench in benches(study)
@@ -164,7 +166,7 @@ def benches(study: Study) -> list["Bench"]:
 
 
 class Bench:
-    """A judge of a study with those who judge beside it, and what they are asked. Pure."""
+    """A judge with its panel, backup and second judge, and what they are asked. Pure."""
 
     def __init__(self, study: Study, judge: Judge) -> None:
         self.judge = judge
@@ -213,12 +215,13 @@ class Bench:
 
     @property
     def orders(self) -> tuple[bool, ...]:
-        """In which orders two responses are shown, by whether they are swapped; one of a single response."""
+        """Whether two responses are swapped, for each order in which they are shown; one order for a single
+        response."""
         return (False, True) if self.judge.compares is not None and self.judge.compares.swap else (False,)
 
     def readings(self, cells: Iterable[Cell]) -> dict[tuple[str, str], Rubric]:
-        """What replies are read by, by the name under which they are stored and the benchmark; `cells` are
-        those with a response. Of the rubrics whose files are not here, the texts are not known."""
+        """The rubric that reads replies, by (the name under which they are stored, benchmark). `cells` are
+        those with a response. Where a rubric's file is not here, its text is the reference to it."""
         arms = arms_of(cell for cell in cells if self.labels(cell))
         read = {
             (row, benchmark): self.rubrics[name]
@@ -232,11 +235,11 @@ class Bench:
         return read | guessed
 
     def _guess_rubric(self, arm_names: Mapping[str, str]) -> Rubric:
-        """What is asked where the configurations that are called so are guessed."""
+        """The rubric by which these names of configurations are guessed, in an order drawn by the seed."""
         return guess_rubric(in_drawn_order(set(arm_names.values()), self._seed, "guess", str))
 
     def judged(self, responses: Sequence[Response], answers: AnswerLookup) -> JudgingState:
-        """Ask everyone about all responses, in this order, as far as the replies that are there carry."""
+        """Ask all judges about all responses, in this order, as far as the replies so far allow."""
         asks: list[JudgeCall] = []
         seats: dict[str, dict[Key, tuple[str, Judgment] | None]] = {}
         for name in self.judge.jury:
@@ -273,10 +276,11 @@ class Bench:
     def _guesses(
         self, responses: Sequence[Response], answers: AnswerLookup, asks: list[JudgeCall]
     ) -> tuple[tuple[Guess, ...], bool]:
-        """What the judge guesses of the configurations of some responses of every cell, and whether every
-        reply is there. Of a benchmark with one configuration there is nothing to guess."""
+        """The judge's guesses for a share of every cell's responses, and whether all replies are there. A
+        benchmark with one configuration has nothing to guess."""
         arms = arms_of([response.cell for response in responses])
         share = self.judge.blinding.guess_share if self.judge.blinding is not None else 0.0
+        # Rounded first: .07 * 100 is 7.000000000000001 in floating point, and would give 8.
         drawn = self._stratified(responses, lambda cell, n: ceil(round(share * n, 9)), "guess")
         guesses, whole = [], True
         for shown in drawn if share else ():
@@ -295,8 +299,8 @@ class Bench:
     def _assess(
         self, name: str, response: Response, answers: AnswerLookup, asks: list[JudgeCall]
     ) -> tuple[str, Judgment] | None:
-        """What a judge, or the backup in its place, makes of a response, and who did; None while a reply that
-        decides it is missing. Notes what is asked."""
+        """(who decided, judgment) of a response by a judge, or by the backup in its place; None while a reply
+        is missing. Every call is added to `asks`."""
         if not response.text.strip():
             return name, Judgment(None, failure="no response")
         compares = self.judge.compares
@@ -314,7 +318,8 @@ class Bench:
         return who, self.verdict_of([judgment for _, judgment in replies])
 
     def verdict_of(self, given: Sequence[Judgment]) -> Judgment:
-        """What the replies about a response come to: the only one, or of two responses the preference."""
+        """The verdict of a judge's replies about a response: the only reply, or the preference in which both
+        orders agree."""
         compares = self.judge.compares
         if compares is None:
             return given[0]
@@ -327,7 +332,7 @@ class Bench:
     def _in_order(
         self, name: str, swapped: bool, response: Response, answers: AnswerLookup, asks: list[JudgeCall]
     ) -> tuple[str, Judgment] | None:
-        """The same in one order of the two responses, where there are two; as it was replied."""
+        """The same as `_assess` in one order of the two responses; the label is as the judge replied."""
         verdict = Judgment(None)
         for who in (name, *([self.backup] if name == self.name and self.judge.backup else [])):
             rubric = self.rubrics[who]
@@ -350,8 +355,8 @@ class Bench:
         answers: AnswerLookup,
         asks: list[JudgeCall],
     ) -> Judgment | None:
-        """The first reply that can be read, else the last; None while it is missing. Notes what is asked,
-        under the name of `row`."""
+        """The first reply that can be read, or else the last one; None while it is missing. Every call is
+        added to `asks` under the name `row`."""
         verdict, (rubric, messages) = None, asked
         for attempt in range(self.reasks + 1):
             request = self._request(who, messages, attempt)
@@ -361,7 +366,7 @@ class Bench:
             if answer is None or verdict is None or verdict.failure is None:
                 return verdict
             if "error" in answer:
-                break  # the engine has asked as often as it may
+                break  # the engine has retried already
             messages = ask_again(messages, answer.get("text", ""), rubric.form)
         return verdict
 
@@ -395,13 +400,14 @@ class Bench:
         model, precision = self.model(name)
         parameters: dict[str, Any] = {"max_tokens": self.most_tokens(name), "temperature": 0.0}
         if attempt:
-            parameters["attempt"] = attempt  # the same prompt after no reply is another call
+            # Makes it another call: after an empty reply the prompt is the same, and so would be its digest.
+            parameters["attempt"] = attempt
         return Request("generate", model, precision, Prompt(messages, True), parameters)
 
     def extents(self, judged: Iterable[tuple[Cell, Sequence[Item]]]) -> dict[str, Extent]:
-        """How much each judge is asked, by name, over the cells that are judged with their items. At least
-        nothing: no response may have a word. Commonly everyone is asked once about each response, half as
-        long as it may be; at most every reply is unreadable, and as long as it may be."""
+        """How much each judge is asked, by name, about judged cells with their items. At least nothing: every
+        response may be empty. Commonly every judge is asked once about each response, and texts are half as
+        long as they may be. At most every reply is unreadable, and texts are as long as they may be."""
         total = dict.fromkeys(self.assessors, Extent())
         for cell, items in judged:
             responses = len(items) * cell.setting.replicates
@@ -421,12 +427,12 @@ class Bench:
         return total
 
     def _counts(self, name: str, cell: Cell, responses: int) -> tuple[int, int]:
-        """How many calls about a cell's responses a judge commonly and at most has."""
+        """How many calls a judge commonly has about a cell's responses, and how many at most."""
         validation, attempts, orders = self.judge.validation, self.reasks + 1, len(self.orders)
         compares, guesses = self.judge.compares, 0
         if name == self.name and self.judge.blinding is not None:
             guesses = ceil(round(self.judge.blinding.guess_share * responses, 9))
-        if compares is not None and cell.model == compares.against:  # compared with itself: the same text
+        if compares is not None and cell.model == compares.against:  # the same text twice: nobody is asked
             responses = 0
         if name == self.second and validation is not None:
             share = self.second_share(cell, responses) * orders
@@ -437,7 +443,7 @@ class Bench:
 
     @property
     def _reference_given(self) -> bool:
-        """Whether responses are compared with a text that the item has."""
+        """Whether responses are compared with a reference text of the item."""
         return self.judge.compares is not None and self.judge.compares.against == REFERENCE
 
     def _characters(self, name: str, cell: Cell, items: Sequence[Item]) -> int:
@@ -468,7 +474,7 @@ class Bench:
         return Ruling(self.judge.verdicts, label, "panel", None, why)
 
     def may_second(self, cell: Cell) -> bool:
-        """Whether the second judge may assess a cell's responses: its own it may not."""
+        """Whether the second judge may assess a cell's responses: it may not assess its own."""
         return self._models[self.second] != self._candidates[cell.model]
 
     def _may_second(self, response: Response) -> bool:
@@ -487,7 +493,7 @@ class Bench:
     def _stratified(
         self, responses: Iterable[Response], count: Callable[[Cell, int], int], purpose: str
     ) -> list[Response]:
-        """As many of a cell's responses as `count` says of it and their number, drawn by the study's seed."""
+        """`count(cell, number of responses)` responses of every cell, drawn by the study's seed."""
         strata: dict[str, list[Response]] = {}
         for response in responses:
             strata.setdefault(response.cell.key, []).append(response)
@@ -500,7 +506,7 @@ class Bench:
         ]
 
     def unit_of(self, response: Response) -> tuple[str, str]:
-        """What a response is independent by: its benchmark, and there its item's unit."""
+        """The unit of a response: its benchmark, and there its item's unit."""
         name = response.cell.benchmark
         if name not in self._units:
             self._units[name] = self._items[name].units

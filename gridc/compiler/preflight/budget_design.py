@@ -1,11 +1,12 @@
-"""The cheapest design in which named hypotheses can be decided.
+"""Searches for the cheapest design that can decide named hypotheses (`gridc plan --decide H`).
 
-A design is the study with other numbers of items, with one answer to each (replicates add nothing to the
-power that is assumed), and with the levels that the hypotheses need: those that they compare, and of every
-other axis its first level or all of them. Models and benchmarks are those that the hypotheses are about, and
-benchmarks keep their proportions. Items are drawn as the spec draws them, so that units have the sizes that
-a run would meet. Power is that of the plan, and costs are those of the plan: in the search of a few
-items of each benchmark, multiplied, and of the design that is found by lowering it.
+A design is the study cut to what the hypotheses need: their models and benchmarks, the levels that they
+compare, and of every other axis either its first level or all levels. It asks other numbers of items, in the
+benchmarks' proportions, with one answer to each: replicates add nothing to the power that is assumed. Items
+are drawn as the spec draws them, so that units have the sizes that a run would meet.
+
+Power is computed as for a plan. The search estimates costs from a few items of each benchmark; the cost of
+the design that it finds is counted by lowering it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,9 +43,10 @@ FORMAT = "gridc-design/1"
 PILOT = 12
 """Items of a benchmark whose calls are counted to know what one more costs."""
 FREE_AXES = 5
-"""Up to so many axes that no hypothesis compares are kept or cut down one by one."""
+"""The most axes without a compared level for which both one level and all levels are tried: each doubles the
+designs to look at."""
 MOST_CHANGING = 0.5
-"""More answers than this cannot differ where rates are 50 %."""
+"""The largest share of answers that can differ by chance, where both rates are 50 %."""
 
 Currency = Literal["usd", "tokens", "hours"]
 Drawn = Mapping[str, tuple[Item, ...]]
@@ -54,14 +56,14 @@ LIMITED: Mapping[Currency, tuple[str, str]] = {
     "tokens": ("size", "give --usd or --hours"),
     "hours": ("time", "a run that has begun says how long its calls take; or give --tokens"),
 }
-"""What a limit is known by, and the way out where it is not."""
+"""For each limit, what has to be known to hold it, and the way out where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class DesignRequest:
-    """The hypotheses that are to be decided, by id, each with probability `power`; what there is to spend
-    (`limits`); the `effects` to find, by id, in percentage points; and the share of items on which answers
-    under two levels differ beside what the effect moves."""
+    """What the user asks for: the ids of the hypotheses to `decide`, each with probability `power`; what
+    there is to spend (`limits`); the `effects` to find, by id, in percentage points; and `changing`, the
+    share of items whose answers differ between two levels apart from the effect."""
 
     decide: tuple[str, ...]
     power: float
@@ -72,8 +74,9 @@ class DesignRequest:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """US dollars (None: no price is known), tokens, hours (None: no time is known) and calls: with what
-    follows from answers as it is expected. `usd_most` is the most that the same calls can cost."""
+    """What calls are expected to cost in US dollars (None: no price is known), tokens, hours (None: no time
+    is known) and calls, later calls that depend on answers included. `usd_most` is the most that the same
+    calls can cost."""
 
     usd: float | None
     usd_most: float | None
@@ -97,8 +100,8 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Items and units of each benchmark, the levels of each axis, the cells (models x configurations x
-    benchmarks), what they cost and the power of each hypothesis. One answer to each item."""
+    """A design: items and units of each benchmark, the levels of each axis, the number of cells (models x
+    configurations x benchmarks), their cost and the power of each hypothesis. One answer to each item."""
 
     items: Mapping[str, int]
     units: Mapping[str, int]
@@ -111,8 +114,8 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class HypothesisDesign:
-    """What a hypothesis takes by itself: its cheapest design of any cost, None where all items of the data
-    are too few; the largest power that the limits allow, and with all items of the data."""
+    """What one hypothesis needs by itself: its cheapest design without limits, None where all items of the
+    data are too few; the largest power within the limits; and the power with all items of the data."""
 
     id: str
     design: Design | None
@@ -122,8 +125,8 @@ class HypothesisDesign:
 
 @dataclass(frozen=True, slots=True)
 class WrongAssumption:
-    """An assumption that may be wrong: the power of the design then, and what the wanted power would cost
-    (None: no number of these items has it)."""
+    """A less favourable assumption: the power of the design under it, and what the wanted power would then
+    cost (None: all items of the data are too few)."""
 
     what: str
     power: Mapping[str, float]
@@ -132,9 +135,9 @@ class WrongAssumption:
 
 @dataclass(frozen=True, slots=True)
 class DesignAnswer:
-    """The cheapest design in which all hypotheses are decided within the limits, or None; then `alone` says
-    what each of them takes. `effects` has what each is to find, or the margin to show, in percentage points;
-    `whole` is the spec as it stands."""
+    """The cheapest design that decides all hypotheses within the limits. Where `design` is None, `alone` says
+    what each hypothesis needs by itself. `effects` has the effect that each is to find, or the margin that it
+    is to show, in percentage points; `whole` is the spec as it stands."""
 
     wanted: DesignRequest
     effects: Mapping[str, str]
@@ -152,8 +155,9 @@ class DesignAnswer:
 def cheapest_design(
     study: Study, request: DesignRequest, speeds: Mapping[str, float], prices: Mapping[str, TokenPrice]
 ) -> DesignAnswer:
-    """Search. Raises `UsageError` (GC324) for a hypothesis that is not there or has no power to plan, GC325
-    where a limit cannot be held because no price or time is known, and GC326 without the items."""
+    """Search for the design. `speeds` are seconds per call and `prices` US dollars, both by model. Raises
+    `UsageError`: GC324 for a hypothesis that does not exist or has no power to plan, GC325 where no price or
+    time is known for a limit, and GC326 without the items."""
     spec = study.spec
     hypotheses = _named(spec, request)
     if study.absent:
@@ -211,8 +215,8 @@ def _effect(hypothesis: AnyHypothesis, request: DesignRequest) -> float:
 
 @dataclass
 class _Variant:
-    """The study with some of its levels: which, what its hypotheses are tested on there, and what an item of
-    each benchmark costs."""
+    """The study with some of its levels, what its hypotheses compare there, and what an item of each
+    benchmark costs."""
 
     study: Study
     levels: Mapping[str, tuple[str, ...]]
@@ -254,8 +258,8 @@ class _Variant:
 
 
 def lowered_cost(study: Study, speeds: Mapping[str, float], prices: Mapping[str, TokenPrice]) -> Cost:
-    """What every call of a study costs, none of them answered before. A model that no provider serves costs
-    no money; a provider's model without a price makes the money unknown."""
+    """The cost of all calls of a study, as if none had been answered before. A local model costs no money; a
+    provider's model without a price makes the money unknown."""
     manifest = Plan(study).manifest(speeds=speeds, prices=prices)
     assert manifest.counts is not None and manifest.estimates is not None
     local = {model.id for model in study.spec.asked_models if not _provided(model.engine)}
@@ -337,7 +341,7 @@ class _Search:
             shared = [
                 name for name in kept if all(self._about(hypothesis, axis.id, name) for hypothesis in every)
             ]
-            if spec.draw is not None:  # fewer levels would be another draw
+            if spec.draw is not None:  # with fewer levels, the same seed would draw other configurations
                 options.append([self.full.levels[axis.id]])
             elif compared is not None or len(kept) < 2 or not shared or free == FREE_AXES:
                 options.append([kept])
@@ -399,13 +403,14 @@ class _Search:
         if not parts or min(part.units for part in parts.values()) < 2:
             return 0.0
         whole = self.study.spec
-        level = strictest_level(whole, hypothesis)  # a family keeps its members
+        # By the whole spec: a design that decides one hypothesis must still correct for its family.
+        level = strictest_level(whole, hypothesis)
         cut = PlannedTest(variant.study.spec, level, graded(whole), parts)
         return kind_of(hypothesis).power_at(hypothesis, cut, effect, assumed)
 
     def pool(self, benchmark: str) -> tuple[Sequence[Item], Sample]:
-        """The items that a benchmark could ask, and how they are drawn. More than are drawn now only where
-        that changes no exemplar, no other sample and no wording."""
+        """The items that a benchmark could ask, and how they are drawn. They are more than the spec draws
+        only where that changes no exemplar, no other sample and no wording."""
         drawn_items = self.study.items[benchmark]
         sample = next(declared.sample for declared in self.study.spec.benchmark if declared.id == benchmark)
         plain = sample is None or not sample.disjoint_from
@@ -427,8 +432,8 @@ class _Search:
 
     @cached_property
     def largest(self) -> int:
-        """The factor of the drawn items, in thousandths, at which every benchmark asks all that it has. An
-        axis that chooses among items needs them all: they stay."""
+        """The factor, in thousandths of the items that are drawn now, at which every benchmark asks all that
+        it has. Where an axis chooses among items, their number stays as it is: 1000."""
         now = {name: len(self.study.items[name].sampled) for name in self._pools}
         if any(self.study.items[name].subsets for name in now):
             return 1000
@@ -460,6 +465,7 @@ class _Search:
         low, high = 0, self.largest
         if not enough(high):
             return None
+        # Each step draws items and computes power; half a percent of the items moves no decision.
         while high - low > max(1, high // 200):
             middle = (low + high) // 2
             low, high = (low, middle) if enough(middle) else (middle, high)
@@ -474,11 +480,12 @@ class _Search:
     def cheapest(
         self, names: Sequence[str], assumed: Assumptions, limits: Mapping[Currency, float]
     ) -> Design | None:
-        """The cheapest design within the limits. What it costs is counted by lowering it: where a few items
-        had promised less than that, the next one is looked at."""
+        """The cheapest design within the limits; None where there is none. Its cost is counted by lowering
+        it. Where that is more than the estimate, and over a limit, the next design is tried."""
         currency = self.currency
         by_cost = sorted(self.designs(names, assumed), key=lambda priced: getattr(priced[2], currency))
         for variant, thousandths, about in by_cost:
+            # The estimate from a few items may be too high by some percent: let lowering decide.
             if about.times(0.9).within(limits):
                 drawn = self.drawn(thousandths)
                 cost = lowered_cost(variant.on(drawn), self.speeds, self.prices)
@@ -498,7 +505,7 @@ class _Search:
         )
 
     def by_itself(self, name: str, assumed: Assumptions) -> HypothesisDesign:
-        """What one hypothesis takes by itself, and how far the limits go."""
+        """What one hypothesis needs by itself, and how much power the limits allow it."""
         within = at_most = 0.0
         for variant in self.variants:
             low, high = 0, self.largest
@@ -514,7 +521,7 @@ class _Search:
         )
 
     def if_wrong(self, what: str, design: Design, assumed: Assumptions) -> WrongAssumption:
-        """The power of a design where something else is true, and what the wanted power would cost."""
+        """The power of a design under another assumption, and what the wanted power would then cost."""
         variant = next(candidate for candidate in self.variants if candidate.levels == design.levels)
         thousandths = self.least(variant, self.request.decide, Assumptions(self.request.changing, TOGETHER))
         drawn = self.drawn(thousandths or 1000)

@@ -1,4 +1,4 @@
-"""A hazard: a setting under which a run would finish without an error and measure something else."""
+"""The type `Hazard`: a setting under which a run would finish without an error and measure something else."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,8 +1,9 @@
-"""Hazards: settings under which a run would measure something else, and items that cannot be asked.
+"""Finds hazards: settings under which a run would finish without an error and measure something else.
 
-Such a run would finish without an error. Each hazard has its code, is raised before any call, and can be
-waived only in the spec, with a reason. `setting_hazards` needs no items and is asked whenever a spec is
-compiled; `prove` tries the whole instrument and is asked by `gridc validate --check` and before every run.
+Each hazard has a code, is raised before any call, and can be waived only in the spec, with a reason.
+`refuse_hazards` looks at settings alone, whenever a spec is compiled. `prove_hazards` tries the whole
+instrument, in `gridc validate --check` and before every run. `require_askable` refuses items that cannot be
+asked at all; these cannot be waived.
 """
 
 import re
@@ -86,7 +87,7 @@ def _nothing_to_rank(study: Study, source: Source) -> Iterator[Diagnostic]:
 
 
 def _unasked_prompt(study: Study, source: Source) -> Iterator[Diagnostic]:
-    """A prompt beside texts that follow none; and a server that would weigh a text without a prefix."""
+    """A prompt that weighed texts do not follow; and a server that would weigh a text without a prefix."""
     seen: set[tuple[str, ...]] = set()
     served = {model.id for model in study.spec.model if model.base_url and model.weights is None}
     for cell in cells_of(study.spec):
@@ -172,7 +173,8 @@ def _way_out(study: Study, benchmark: str, path: tuple[str | int, ...] | None) -
 ENGINE_CODES = frozenset(
     ("GC503", "GC504", "GC505", "GC506", "GC510", "GC512", "GC529", "GC531", "GC541", "GC542")
 )
-"""Hazards that an engine finds when it has a model's tokenizer; `waived_for` tells it which are waived."""
+"""Hazards that only an engine can find, because it has the model's tokenizer; `waived_for` tells it which are
+waived."""
 
 
 def refuse_hazards(study: Study, source: Source) -> None:
@@ -199,7 +201,7 @@ def prove_hazards(study: Study, source: Source) -> None:
     ]
     _refuse(study, hazards, source)
     if study.absent:
-        return
+        return  # a waiver may be for a hazard of items that are not here
     idle = [
         source.diagnose("GC317", ("waive", number, "code"), f"no hazard {waive.code} is found here")
         for number, waive in enumerate(study.spec.waive)
@@ -210,7 +212,7 @@ def prove_hazards(study: Study, source: Source) -> None:
 
 
 SEEN_IN_A_PROMPT = frozenset(("GC501", "GC502", "GC518", "GC519", "GC523"))
-"""Hazards that every prompt of the cell shows."""
+"""Hazards that show in every prompt of the cell, so that a message can point to `gridc show`."""
 
 NEVER_ADVISED = frozenset(("GC511", "GC517"))
 """Hazards under which every score is wrong. They can be waived, and no message says so."""
@@ -284,7 +286,8 @@ def item_hazards(plan: Plan) -> Iterator[Hazard]:
             continue
         seen.add(alike)
         shown = plan.exemplars(cell)
-        by_item = bool(study.items[cell.benchmark].draws)  # then an item is never among its own exemplars
+        # Where each item has exemplars of its own, it is never among them.
+        by_item = bool(study.items[cell.benchmark].draws)
         checks = (
             (stops_in_answers, options_asked_for)
             if by_item
@@ -326,7 +329,7 @@ def exemplars_unanswered(setting: Setting, template: str) -> Found:
 
 
 def stops_at_the_cue(setting: Setting, template: str) -> Found:
-    """GC508, of a stop string that the prompt ends with: a response that repeats it is empty."""
+    """GC508, for a stop string that the prompt ends with: a response that repeats the cue is empty."""
     words = [part.strip() for part in _NOT_WORDS.split(_NO_ANSWER.sub("", template))]
     cue, head = words[-1].splitlines()[-1:], words[0]
     for stop in setting.stop:
@@ -380,7 +383,7 @@ def placeholders_left(setting: Setting, template: str) -> Found:
 
 
 def wording_unfilled(setting: Setting, template: str) -> Found:
-    """GC519, of what a scaffold says after the prompt."""
+    """GC519, for the texts that a scaffold adds after the prompt."""
     wording = setting.scaffolding and setting.scaffolding.wording
     for benchmark, prompts in (wording or {}).items():
         for prompt in prompts:
@@ -434,8 +437,8 @@ def keywords_alone(study: Study) -> Iterator[Hazard]:
 
 
 def cut_in_thought(study: Study) -> Iterator[Hazard]:
-    """GC548: a model that is told to think, and may write no more than an answer without a thought has. A
-    budget that leaves nothing for the answer is GC105."""
+    """GC548: a model is told to think, and its limit of tokens is that of an answer without a thought. (A
+    budget of thought that leaves nothing for the answer is GC105.)"""
     omitting = {model.id for model in study.spec.model if "max_tokens" in (model.omits or ())}
     for cell in cells_of(study.spec):
         setting = cell.setting
@@ -462,7 +465,8 @@ def _responses(cell: Cell) -> tuple[str, str, bytes]:
 
 
 def judging_itself(study: Study) -> Iterator[Hazard]:
-    """GC525. The second judge is left out: its own responses are not handed to it."""
+    """GC525: a judge that is one of the candidates. The second judge may be one: it never gets its own
+    responses."""
     seconds = {judge.office(SECOND) for judge in study.spec.declared_judges}
     for path, judge in grid.asked_models(study.spec):
         if judge.id not in study.judges or judge.id in seconds:
@@ -476,7 +480,7 @@ def judging_itself(study: Study) -> Iterator[Hazard]:
 
 
 def compared_with_itself(study: Study) -> Iterator[Hazard]:
-    """GC537: a judge who is never shown two responses that may differ."""
+    """GC537: a judge that compares a model only with itself, and so never sees two different responses."""
     judged = [cell for cell in cells_of(study.spec) if METHODS[cell.setting.method].judged]
     for path, judge in grid.judge_tables(study.spec):
         against = REFERENCE if judge.compares is None else judge.compares.against
@@ -491,7 +495,8 @@ def compared_with_itself(study: Study) -> Iterator[Hazard]:
 
 
 def floating_alias(path: KeyPath, model: Model) -> Iterator[Hazard]:
-    """GC507: a provider's name without the date or number of a snapshot, and no files that it stands for."""
+    """GC507: a provider's model whose name has no date or number of a snapshot, and no `weights` that pin
+    it."""
     pinned = model.weights is not None or _SNAPSHOT.search(model.source)
     if engine_kind(model.engine).provider and not pinned:
         problem = f"`{model.source}` may change without notice"
@@ -500,7 +505,7 @@ def floating_alias(path: KeyPath, model: Model) -> Iterator[Hazard]:
 
 
 def shared_exemplars(setting: Setting, sampled: Sequence[Item], shown: Sequence[Item]) -> Found:
-    """GC509: a question that is shown with its answer and asked, whatever its id and its spelling."""
+    """GC509: a question that is asked and also shown with its answer, even under another id or spelling."""
     taken = {question_text(item, ()): item.id for item in sampled} if shown else {}
     for item in shown:
         twin = taken.get(question_text(item, ()))
@@ -511,7 +516,7 @@ def shared_exemplars(setting: Setting, sampled: Sequence[Item], shown: Sequence[
 
 
 def stops_in_answers(setting: Setting, sampled: Sequence[Item], shown: Sequence[Item]) -> Found:
-    """GC508: a stop string inside of what has to be read."""
+    """GC508: a stop string that is part of an answer that has to be read, or that an exemplar shows."""
     for stop in setting.stop:
         for item in sampled:
             names = _what_is_read(setting, item)
@@ -528,15 +533,16 @@ def stops_in_answers(setting: Setting, sampled: Sequence[Item], shown: Sequence[
 
 
 def _what_is_read(setting: Setting, item: Item) -> Sequence[str]:
-    """What a response is searched for."""
+    """The texts that a response is searched for."""
     match = setting.match if METHODS[setting.method].reads_answer else None
     if match is not None:
+        # Rules that read a response as it is have no fixed text to look for.
         return () if COMPARISONS[match.kind].as_it_is else right_answers(match, item)
     return setting.labels_of(item) or item.options
 
 
 def options_asked_for(setting: Setting, sampled: Sequence[Item], shown: Sequence[Item]) -> Found:
-    """GC524: open-ended questions whose words point at options. A ranking compares them all the same."""
+    """GC524: questions that point at options which are not shown. A ranking compares the options anyway."""
     if setting.options != "none" or setting.ranks:
         return
     pointing = [item for item in sampled if item.options and _POINTS.search(item.open or item.query)]
@@ -572,7 +578,7 @@ def _hazard_at(spec: Spec, cell: Cell, code: str, key: str, problem: str, help_l
 
 
 def _refuse(study: Study, hazards: Iterable[Hazard], source: Source) -> None:
-    """Each hazard once, with the first cell that shows it and is not waived."""
+    """Raise `HazardError` with each hazard once, at the first cell where it is not waived."""
     spec, origin = study.spec, study.origin
     diagnostics: dict[tuple[str, str], Diagnostic] = {}
     for hazard in hazards:
@@ -586,6 +592,7 @@ def _refuse(study: Study, hazards: Iterable[Hazard], source: Source) -> None:
         if hazard.code in NEVER_ADVISED and hazard.help:
             help = hazard.help
         if hazard.item is not None or hazard.code in SEEN_IN_A_PROMPT:
+            # The levels of the axes determine the tier.
             at = {name: value for name, value in hazard.where.items() if name != "tier"}
             help += f"; `{show_command(origin, at, hazard.item)}` shows it"
         if hazard.path is not None:

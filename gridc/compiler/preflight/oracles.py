@@ -1,13 +1,13 @@
-"""Synthetic responders whose scores are known in advance. They try the instrument before any model does.
+"""Oracles: synthetic responders whose scores are known in advance. They test the instrument before any model.
 
-Each sees what a model would see, the prompt, and knows the right answer by its text. What it says goes
-through the functions that score a model's answers. So an option that never reaches the prompt, a letter
-that stands for another text, an inverted sign and an extractor that reads the wrong thing all show as a
-score that cannot be.
+Each oracle sees the prompt, as a model would, and knows the text of the right answer. Its response goes
+through the functions that score a model's responses. So an option that never reaches the prompt, a letter
+that stands for another text, an inverted sign or an extractor that reads the wrong thing shows as an
+impossible score.
 
-All but one know the item as gridc has it, and so the label that gridc shows an option under. The prompt
-reader goes by the prompt alone, as a model does: of two labels before a text it takes the one beside the
-text, and of two lists the first.
+All oracles but one know the item as gridc holds it, and so the label that gridc shows an option under. The
+oracle `prompt-reading` goes by the prompt alone, as a model does. Where a text has two labels before it, it
+takes the nearer one; where the prompt has two lists, the first.
 """
 
 import re
@@ -51,11 +51,13 @@ OTHER_QUESTION = "What did they say when they came back, and what is left of it 
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """A responder. `says` gives its text for a sample, None where it has none to give; `prefers` the
-    candidate that it finds most likely: its place, "none" for no preference, or None for no likelihoods.
-    Where it does not come to what is `expected` of it, the hazard has `code` and says the `fault`, and
-    the way out, where that is not in the prompt that it saw but in the key that it `blames`. Of one that
-    tells `news`, a failure counts only where no earlier responder fails by the same words."""
+    """A responder. `says` gives its text for a sample, or None where it has none; `prefers` gives the place
+    of the candidate that it finds most likely, "none" for no preference, or None for no likelihoods.
+
+    Where its score is not what is `expected`, the hazard has `code`, says the `fault`, and blames the key
+    `blames`. `way_out` is the help where the prompt does not show what is wrong. With `news`, a failure
+    counts only where no earlier oracle failed with the same words.
+    """
 
     name: str
     code: str
@@ -70,14 +72,14 @@ class Oracle:
 
 @dataclass(frozen=True, slots=True)
 class OracleView:
-    """What a responder has before it: the item it knows, and the prompt as the model would read it."""
+    """What a responder sees: the item that it knows, and the prompt as the model would read it."""
 
     setting: Setting
     item: Item
     prompt: str
 
     def name(self, option: int) -> str | None:
-        """What an option is called where it is shown: its label in the prompt, else its text. None where a
+        """How an option is named in an answer: by its label in the prompt, or else by its text. None where a
         label is asked for and the prompt does not show the option under one."""
         names = self.setting.labels_of(self.item)
         if not names:
@@ -88,9 +90,9 @@ class OracleView:
         return shown_label(self.prompt, options[option], names, self.setting.look, options)
 
     def printed(self) -> str | None:
-        """The label that the prompt prints before the right option's text, whatever gridc calls the option:
-        one that the text itself begins with, and that of the first list which has the text. Of options that
-        are letters it is the letter, where the prompt uses every one."""
+        """The label that the prompt prints before the right option's text, whatever label gridc gives the
+        option: a label that is part of the text, or that of the first list with the text. Where the options
+        are letters, it is the letter, provided that the prompt uses all of them."""
         right = _first_right(self.item)
         names = self.setting.labels_of(self.item) or self._ranked
         if right is None or not names:
@@ -119,7 +121,8 @@ class OracleView:
         return None if name is None else answer_form(self.setting).line.format(name)
 
     def called(self, right: bool) -> str | None:
-        """What a right or a wrong answer is called: an option's name, or a free answer."""
+        """The words of a right or a wrong answer: an option's name, or a free answer. None where there is
+        none."""
         match = self.match
         if match is not None and COMPARISONS[match.kind].as_it_is:
             return filtered_answers.says(match, self.item, right)
@@ -144,26 +147,26 @@ class OracleView:
         return answer_form(self.setting).line.format(name)
 
     def reasoned(self) -> str | None:
-        """The right answer at the end of a long text that speaks of a wrong one first."""
+        """A long text that mentions a wrong answer first and ends with the right one behind a marker."""
         return self._about_both(f"{REASONING}\n\n{answer_form(self.setting).marker}: {{right}}")
 
     def last_line(self) -> str | None:
-        """The same without a marker: the right answer alone on the last line."""
+        """The same text without a marker: the right answer stands alone on the last line."""
         return self._about_both(f"{REASONING}\n\n{{right}}")
 
     def corrected(self) -> str | None:
-        """A wrong answer that is called wrong, and the right one."""
+        """A wrong answer that is called wrong, then the right one."""
         return self._about_both("({other}) would be wrong, so ({right})")
 
     def neither(self) -> str | None:
-        """Two options, and neither of them. Where an option says so itself, nothing."""
+        """A text that names two options and chooses neither; empty where an option itself says "neither"."""
         if any(_NEITHER.search(option) for option in self.item.options):
             return ""
         return self._about_both("({other}) or ({right})? Neither.")
 
     def ran_on(self) -> str | None:
-        """The right answer, another question and a wrong answer to that. Without a chat template the
-        question begins as that of the prompt."""
+        """The right answer, then another question with a wrong answer, as base models write on. Without a
+        chat template that question begins with the cue of the prompt's own."""
         answer, wrong = _says_right(self), _says_wrong(self)
         if answer is None or wrong is None:
             return None
@@ -173,7 +176,7 @@ class OracleView:
         return f"{answer}\n\n{cue} {OTHER_QUESTION}\n{wrong}"
 
     def thought(self) -> str | None:
-        """A thought that comes to a wrong answer, and the right one behind it."""
+        """A thought that comes to a wrong answer, and the right answer after it."""
         answer, wrong = _says_right(self), _says_wrong(self)
         return None if answer is None else f"<think>\n{wrong or REASONING}\n</think>\n\n{answer}"
 
@@ -200,8 +203,8 @@ def shown_label(
     look: PromptLayout = PLAIN,
     options: Sequence[str] = (),
 ) -> str | None:
-    """The label, of these, under which a text is last shown in a prompt: `B. text`, `(iv) text`. Where all
-    `options` are given, other words may follow on its line, unless they make it a longer option."""
+    """Which of the labels `names` stands before the last occurrence of a text in a prompt: `B. text`,
+    `(iv) text`. With `options`, other words may follow on its line, unless they make it a longer option."""
     end, between = len(prompt), look.options or "\n"
     while (place := prompt.rfind(text, 0, end)) >= 0:
         label = _LABEL.search(prompt[max(0, place - 12 - len(look.label)) : place])
@@ -213,13 +216,13 @@ def shown_label(
         ends_line = ends_line or (bool(options) and not longer and rest[0].isspace())
         if ends_line and label is not None and label[1] in names:
             return label[1]
-        end = place + len(text) - 1
+        end = place + len(text) - 1  # an earlier occurrence may overlap this one
     return None
 
 
 def _listed_label(text: str, option: str, names: Sequence[str]) -> str | None:
-    """The first of these labels, in either case, under which a list in a text has an option: at the head of a
-    line or in brackets, with nothing behind the option but the next one."""
+    """The first of these labels, in either case, that a list in a text gives to an option. The label stands
+    at the head of a line or in brackets, and nothing follows the option but the next one."""
     labels = {name.upper() for name in names}
     for shown in re.finditer(rf"{re.escape(option)}(?=[ .;,]*(?:\n|\Z|\s[(\[]))", text):
         label = _LISTED.search(text[max(0, shown.start() - 24) : shown.start()])
@@ -263,7 +266,7 @@ def _prefers(wanted: bool) -> Callable[[OracleView, Sequence[bool | None]], int 
 
 
 def _prefers_printed(sight: OracleView, right: Sequence[bool | None]) -> int | Literal["none"]:
-    """The candidate that is the label which the prompt prints before the right option."""
+    """The place of the candidate whose label the prompt prints before the right option."""
     name = sight.printed()
     names = letters.labels if (letters := own_letters(sight.item)) is not None else sight._ranked
     labels = [labels.upper() for labels in names]
@@ -271,12 +274,12 @@ def _prefers_printed(sight: OracleView, right: Sequence[bool | None]) -> int | L
 
 
 def _by_label(setting: Setting) -> Expected | None:
-    """Where a label is the answer, the one that the prompt prints has to be right."""
+    """Expected of the prompt reader: where a label is the answer, the printed label has to be right."""
     return "right" if setting.ranks_labels or METHODS[setting.method].reads_option else None
 
 
 def answer_form(setting: Setting) -> AnswerForm:
-    """What the method wants of an answer."""
+    """The form in which a method wants an answer."""
     match = setting.match if METHODS[setting.method].reads_answer else None
     if match is None:
         return FORMS[setting.reader]
@@ -287,12 +290,12 @@ def answer_form(setting: Setting) -> AnswerForm:
 
 
 def _reads_words(setting: Setting) -> bool:
-    """Whether the response says its answer."""
+    """Whether the method reads an answer in words (and does not rank, judge or look for a behaviour)."""
     return METHODS[setting.method].reads_option or METHODS[setting.method].reads_answer
 
 
 def _as_it_is(setting: Setting) -> bool:
-    """Whether another package's rules read every response, also one that gridc takes for no answer."""
+    """Whether another package's rules read every response, even one in which gridc finds no answer."""
     match = setting.match if METHODS[setting.method].reads_answer else None
     return match is not None and COMPARISONS[match.kind].as_it_is
 
@@ -306,8 +309,8 @@ def _refuses(setting: Setting) -> Expected | None:
 
 
 def _reads_prose(setting: Setting) -> bool:
-    """Whether an answer is read out of a text that may hold more. A free answer that is the whole response is
-    not tried: any text is one."""
+    """Whether the answer is only a part of the response. A free answer that is the whole response is not
+    tested with longer texts: any text would be an answer."""
     method = METHODS[setting.method]
     return method.reads_text or (method.reads_answer and answer_form(setting).behind_text)
 
@@ -319,8 +322,8 @@ def _needs_reading(setting: Setting) -> Expected | None:
 
 
 def _understands(expected: Expected) -> Callable[[Setting], Expected | None]:
-    """What is expected where words are understood. A reader that wants one form reads none of these; words
-    behind which a free answer stands may be in any text."""
+    """What is expected of readers that understand prose. A reader that wants one form reads nothing in it.
+    Free answers after a fixed marker are not tested: the marker's words may be in any text."""
 
     def of(setting: Setting) -> Expected | None:
         understands = answer_form(setting).understands
@@ -332,12 +335,12 @@ def _understands(expected: Expected) -> Callable[[Setting], Expected | None]:
 
 
 def _says_neither(setting: Setting) -> Expected | None:
-    """Free answers are compared, and not denied."""
+    """Expected where a response chooses none of the options. Free answers cannot be denied that way."""
     return _understands("unread")(setting) if METHODS[setting.method].reads_option else None
 
 
 def _thinks(expected: Expected) -> Callable[[Setting], Expected | None]:
-    """What is expected of models that are told to think, where their words are read."""
+    """What is expected where models are told to think and their words are read."""
 
     def of(setting: Setting) -> Expected | None:
         reads = _reads_words(setting) or METHODS[setting.method].reads_behaviour
@@ -347,8 +350,8 @@ def _thinks(expected: Expected) -> Callable[[Setting], Expected | None]:
 
 
 def _runs_on(setting: Setting) -> Expected | None:
-    """What is expected of models that write another question: without a chat template all may. Where one
-    token is generated, or the template ends a turn, only gridc's own readers are tried."""
+    """What is expected where a model writes another question after its answer. Without a chat template any
+    model may; where the template ends the turn, only gridc's own readers are tested, which stop there."""
     method = METHODS[setting.method]
     if not _reads_words(setting) or method.one_token or _as_it_is(setting):
         return None
@@ -426,8 +429,8 @@ ORACLES = (
 
 @dataclass(frozen=True, slots=True)
 class FailedSample:
-    """A sample that an oracle's answer did not come to what it had to; `said` is None where it could not
-    say anything, because the prompt does not show what it would need."""
+    """A sample on which an oracle's score was not what was expected; `said` is None where it could not
+    answer, because the prompt does not show what its answer needs."""
 
     oracle: str
     sample: PlannedSample
@@ -446,9 +449,9 @@ class Trial:
 
 
 def try_oracles(setting: Setting, samples: Sequence[PlannedSample]) -> Iterator[Trial]:
-    """Every oracle with an expectation of the setting, on every sample. Nothing random, no model.
+    """Try every oracle for which the setting expects something on every sample. Nothing is random.
 
-    What a judge assesses is left to the judge's own trial, and of a text that is weighed nothing is chosen.
+    Judged responses are left to the judge's own trial; where a text is weighed, there is nothing to choose.
     """
     if METHODS[setting.method].judged or METHODS[setting.method].weighs:
         return
@@ -468,7 +471,7 @@ def try_oracles(setting: Setting, samples: Sequence[PlannedSample]) -> Iterator[
 
 
 def indifferent(setting: Setting, samples: Sequence[PlannedSample]) -> int:
-    """How many points a ranking earns that finds all candidates equally likely."""
+    """The points that a ranking earns where all candidates are equally likely."""
     return sum(
         score_sample(setting, sample.item, _likelihoods(sample, lambda texts: [0.0] * len(texts))).score
         for sample in samples
@@ -477,9 +480,9 @@ def indifferent(setting: Setting, samples: Sequence[PlannedSample]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an oracle answers to a sample (None: the prompt does not show what its answer needs), what that
-    came to, and whether it is what has to come of it. Of a ranking `said` is the place of the candidate that
-    it finds most likely."""
+    """An oracle's answer to a sample (`said`; None where the prompt does not show what it needs), its
+    outcome, and whether that is what was expected. In a ranking `said` is the place of the candidate that the
+    oracle finds most likely."""
 
     oracle: Oracle
     expected: Expected
@@ -489,8 +492,8 @@ class Reply:
 
 
 def replies(setting: Setting, sample: PlannedSample) -> Iterator[Reply]:
-    """What each oracle answers to a sample. What a judge or a function assesses, and a text that is
-    weighed, has none."""
+    """What each oracle answers to a sample; nothing where a judge or a function assesses responses, or a text
+    is weighed."""
     method = METHODS[setting.method]
     if method.judged or method.scored or method.weighs:
         return
@@ -529,7 +532,7 @@ def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: Planned
 
 
 def _right_places(sight: OracleView, sample: PlannedSample) -> list[bool | None]:
-    """Whether each candidate is a right answer to what the prompts show. None where they do not say."""
+    """Whether each candidate is a right answer by what the prompts show; None where they do not show it."""
     item = sample.item
     if not item.contexts:
         return [_is_right(sight, text) for text in sample.requests[0].parameters["continuations"]]
@@ -541,7 +544,7 @@ def _right_places(sight: OracleView, sample: PlannedSample) -> list[bool | None]
 
 
 def _is_right(sight: OracleView, continuation: str) -> bool | None:
-    """Whether a candidate is a right answer to what the prompt shows. None where the prompt does not say."""
+    """Whether a candidate is a right answer by what the prompt shows; None where it does not show it."""
     text, item = continuation.strip(), sight.item
     options = [option.strip() for option in item.options]
     if text in options:
@@ -557,7 +560,7 @@ def _is_right(sight: OracleView, continuation: str) -> bool | None:
 
 
 def _preferring(texts: Sequence[str], place: int | Literal["none"] | None) -> list[float | None]:
-    """Log-likelihoods in nats that prefer one candidate by far, whatever they are divided by."""
+    """Log-likelihoods in nats that prefer one candidate by far, also after division by length."""
     if place is None:
         return [None] * len(texts)
     return [-1e-3 * len(text) if number == place else -10.0 * len(text) for number, text in enumerate(texts)]
@@ -566,9 +569,9 @@ def _preferring(texts: Sequence[str], place: int | Literal["none"] | None) -> li
 def _likelihoods(
     sample: PlannedSample, of: Callable[[Sequence[str]], Sequence[float | None]]
 ) -> list[Mapping[str, Any]]:
-    """The answers to a sample's rankings: the prompt's, and where there is one the premise's, which knows
-    only how long the candidates are; or one for each context. `of` gives the likelihoods of texts that are
-    compared."""
+    """The answers to a sample's rankings: one for the prompt and one for the premise, if there is one; or one
+    for each context. `of` gives the likelihoods of the texts. Those after the premise depend on length
+    alone."""
     if sample.item.contexts:
         texts = sample.item.options
         return [_ranking([text], [value]) for text, value in zip(texts, of(texts), strict=True)]

@@ -1,4 +1,5 @@
-"""What the items of a benchmark came to under one model and configuration, whoever asked them.
+"""The outcomes of a benchmark's items under one model and configuration, from a run, another package's logs
+or a kept file alike.
 
 A store, logs of any package and bundles are read into this shape, and nobody behind it asks which.
 """
@@ -65,8 +66,8 @@ class CellOutcomes:
         )
 
     def at(self, places: Whole, unlisted: float | None = None) -> "CellOutcomes":
-        """The outcomes of the items at these places, (n,); where it is -1 none was asked, or the one answer
-        is there that everything has which is not listed."""
+        """The outcomes of the items at these places, (n,). A place of -1 is an item that is not here: it was
+        not asked, or where the package lists some items only it earned `unlisted`."""
         here = places >= 0
         listed = int(unlisted is not None)
 

@@ -99,7 +99,7 @@ def varied_axes(spec: Spec) -> dict[str, tuple[str, ...]]:
 def _held_fixed(
     findings: Findings, benchmark: BenchmarkFinding, model: Model, source: Benchmark
 ) -> Iterator[HeldFixed]:
-    """Everything that the field has to name and that this grid holds at one value, with the value."""
+    """The choices that a reader has to know and that this grid does not vary, each with its value."""
     spec, cells = (
         findings.plan.study.spec,
         [score for score in benchmark.cells if score.cell.model == model.id],

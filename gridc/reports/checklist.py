@@ -1,5 +1,5 @@
-"""What checklists for reports ask for, with what a study shows about it. What no study can show is left to
-the author, by name: a criterion is never ticked because a file exists.
+"""Fills in the reporting checklists of the field with what a study shows about each criterion. What no study
+can show is left to the author, by name: a criterion is never ticked because a file exists.
 
 SafetyRepro's six fields (app. B), the recommendations of Safety Under Scaffolding (sec. 8), and STREAM's
 summary (arXiv 2508.09853), of which parts 3 to 6 stand by their headings.

@@ -1,4 +1,4 @@
-"""The JSON of a report, compared with what this version finds in the store.
+"""Compares the JSON documents of a report with those that this version makes from the store.
 
 Its data are evidence. Its sentences (`schema.rows.Sentence`) render that evidence, as page and Markdown do,
 and are compared only where the same code wrote them. In the present format of a document every value must be

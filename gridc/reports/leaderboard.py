@@ -1,4 +1,4 @@
-"""Many models on one page: what the table of places shows of each, one line a model."""
+"""The table of places of a page with many models: one line for each model."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""What reports and event chain say about the ties of lock and results, compared with the evidence there is
-now.
+"""What reports say about the attestations of a study's lock and results: those that the event chain recorded,
+compared with the evidence that lies there now.
 
 An event can be written by whoever holds the store, so none is believed: evidence is checked again, under the
 roots, signers and records that the verifier names.

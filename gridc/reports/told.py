@@ -1,4 +1,4 @@
-"""Which pairs of models of a benchmark a report tells one by one, where there are many."""
+"""Chooses which pairs of models a report describes one by one where a benchmark has many."""
 
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,4 +1,5 @@
-"""What is left of a plan: a stage for each model and precision, with the tasks that its engine has to do.
+"""Divides what is left of a plan into stages: one for each model and precision, with the calls that its
+engine has to make.
 
 Calls are laid out a stretch at a time, so that a plan of any size takes the memory of one stretch. Batches
 are a function of the plan, and a batch is stored whole: a run that was killed and resumed does the very

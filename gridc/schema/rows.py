@@ -1,4 +1,5 @@
-"""What rows of documents are made of: numbers as they are written, and strengths of evidence.
+"""The types that rows of documents are made of: numbers as they are written, counts, digests, and strengths
+of evidence.
 
 A number is exact in a row that is passed on, and loses its last digits when the row is written: what is
 computed of it is computed of the number itself, and a report is the same file everywhere.

@@ -1,4 +1,5 @@
-"""Rows collapsed to what an analysis by case needs: totals by pattern, Gram matrices, paired answers.
+"""Collapses rows to the totals that an analysis by case needs: by pattern of the design, with Gram matrices
+and paired answers.
 
 The covariates of a study are categorical, so its rows have few distinct covariate patterns (a model, a
 benchmark and a level of each axis). An estimate needs the rows and the outcomes of each pattern; standard

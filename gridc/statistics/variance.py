@@ -30,7 +30,7 @@ from gridc.statistics.arrays import Floats
 
 MODEL = "model"
 ROUNDING = 1e-12
-"""A share below this is what is left of nothing by floating point."""
+"""A share below this is a rounding error of a share of 0."""
 
 Term = tuple[str, ...]
 

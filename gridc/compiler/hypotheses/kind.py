@@ -1,13 +1,14 @@
-"""What the compiler asks of a kind of hypothesis, and never decides for it.
+"""What every kind of hypothesis tells the compiler: what it names, what it cannot mean, which test it plans
+and with what power, and which verdict its p-values make.
 
 A kind is a module of its name beside this one: a class that answers everything of `HypothesisKind`, and the
-one instance of it, `KIND`. One that leaves an answer out cannot be made, so that importing it fails. The
-fields of a kind are its class in `schema.inference`; how its verdict is reached and worded is its module in
-`reports.findings.hypotheses`.
+one instance of it, `KIND`. A kind that leaves an answer out cannot be made, so importing it fails. The fields of
+a kind are its class in `schema.inference`; its module in `reports.findings.hypotheses` computes the p-values
+and words the verdict.
 
-Its power is that of the test that will decide it, at the planned items. Levels are those at the family's
-strictest step. What is assumed of the answers is said once, in `ASSUMED`; benchmarks count with their own
-numbers of units.
+Its power is the power of the test that will decide it, at the planned items and at the strictest level of its
+family. `ASSUMED` says once what is assumed of the answers. A benchmark enters with its number of units, not
+of items.
 """
 
 import math

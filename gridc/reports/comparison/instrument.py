@@ -1,4 +1,4 @@
-"""The benchmarks that runs have in common, answer by answer, and are the runs one instrument?"""
+"""Checks that two runs used one instrument, and pairs the benchmarks that both have, answer by answer."""
 
 import json
 from collections import Counter, defaultdict

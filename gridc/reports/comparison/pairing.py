@@ -1,4 +1,4 @@
-"""Which models, benchmarks, configurations and items of two runs are the same.
+"""Pairs two runs: which of their models, benchmarks, configurations and items are the same.
 
 One rule for `gridc compare`, `gridc diff` and `gridc view --with`; docs/compare.md tells it ("What is
 paired"). Models and benchmarks are paired by name, and configurations by their levels in any order. The only

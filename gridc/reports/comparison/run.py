@@ -1,4 +1,5 @@
-"""A run to compare: what was asked and what came of it, from a store or from another package's logs."""
+"""A run as a comparison reads it: what was asked and what came of it, whether it lies in a store, in another
+package's logs or in a kept file."""
 
 import json
 import shlex
@@ -53,14 +54,14 @@ and prompts are compared."""
 @dataclass(frozen=True)
 class RunBenchmark:
     """One model on one benchmark. `unit` names what is independent: `item`, or what several items were made
-    from. `answers` to its `items` are by configuration, and so are `settings`, of each by (aspect, key).
-    `prompt_texts` gives the digest of each prompt's text by the digest that its answers have, where those are
-    of something else.
+    from. `answers` and `settings` are by configuration; a configuration's settings by (aspect, key).
+    `prompt_texts` maps the digest that an answer has of its prompt to the digest of the prompt's text, where
+    the two differ.
 
-    An item that another run has and this one lacks failed here; not so where all that was `planned` is here,
-    whatever became of it, and where it has the score of what is `unlisted`. `total` is how many items the
-    benchmark has, where the run says; `anchor` the configuration that its report leads with. `times` says by
-    configuration how often each item was asked, where answers may be missing."""
+    An item that only the other run has counts as failed here, with two exceptions: this run never `planned`
+    more than it has, or its package lists only some items and `unlisted` is the score of the others. `total`
+    is how many items the benchmark has, where the run says; `anchor` is the configuration that its report
+    leads with. `times` says how often each item was asked, by configuration, where answers may be missing."""
 
     direction: Direction
     unit: str

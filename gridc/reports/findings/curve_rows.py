@@ -1,4 +1,5 @@
-"""The rows of a curve: the two arms of a comparison in pairs, under every choice of a specification."""
+"""Pairs the answers of the two arms that a specification curve compares, under every choice of a
+specification."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass

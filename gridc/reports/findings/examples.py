@@ -1,4 +1,4 @@
-"""Two answers to look at: of each benchmark the item on which two models differ most, with both responses.
+"""Picks an example for each benchmark: the item on which two models differ most, with both responses.
 
 They come from the store alone (prompts and responses), so that a bundle without the items shows the same. The
 pair is the one whose verdict says most: one that differs, then the largest gap. Where no two models differ on

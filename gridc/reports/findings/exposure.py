@@ -1,16 +1,16 @@
-"""What scaffolds kept of a task and what leaked into its parts, compared with how scores change.
+"""Relates what scaffolds kept of a task, and what leaked into its parts, to how scores change.
 
-Leakage is an exposure, and options are a mediator: how much of a divided task's answer follows from what its
-parts were given. A row is one item of one model under a scaffold that divides. What leaked into the parts is
-found by rules of words (`instrument.propagation`), which find too much rather than too little. Nothing of
-this is randomised: items whose parts leak differ from others in more than that, which a fixed effect of the
-model does not take out.
+In the terms of epidemiology, a leak into a part of a divided task is an exposure, and the options that a part
+was shown are a mediator of the scaffold's effect. A row is one item of one model under a scaffold that
+divides tasks. Rules over words find the leaks (`instrument.propagation`), and rather find too many than too
+few. Nothing here is randomised: items whose parts leak differ from others in other ways too, and a fixed
+effect of the model does not remove that.
 
 The dose of a sample is the share of its task's parts (system prompt, options, format and safety instruction,
 as far as it has them) that its sub-calls were sent word for word; a plain call keeps all of it. Gringras 2026
-drew this dose from judgement (figure 3); here it is counted on the stored calls. Whether scaffolds change
-hard items otherwise than easy ones is read by difficulty: an item's pass rate without a scaffold, on other
-models than those whose change is looked at.
+estimated this dose by judgement (figure 3); here it is counted from the stored calls. Whether scaffolds change
+hard items more than easy ones is read against difficulty: an item's pass rate without a scaffold, on models
+other than the one whose change is looked at.
 """
 
 from collections import Counter

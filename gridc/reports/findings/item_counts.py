@@ -1,4 +1,4 @@
-"""What the items of a cell count of an outcome, through the cell's `aggregate` and `all_of`.
+"""Counts what each item of a cell earned of an outcome, through the cell's `aggregate` and `all_of`.
 
 What makes one score of an item's answers makes one of every outcome of them in the same way, so that a rate
 is of the same attempts as the score beside it. `pass_at` and `pass_all` take the share of draws in which one

@@ -1,4 +1,5 @@
-"""What a judge may go by beside what a response says, and what it never says.
+"""Looks for what judges may go by beside what a response says, such as length and order, and for labels that
+they never give.
 
 Length: of the preferences between two responses how many go to the longer one; of labels, how often the
 longer of two models' responses to an item in one configuration earns more, where they earn differently. An

@@ -1,4 +1,4 @@
-"""How each kind of statistic is computed of rows: of each model alone, or of all that are there together."""
+"""How each kind of statistic is computed from rows, for each model or for all models together."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What the statistics of a spec read: rows of items in cells, or of responses one by one."""
+"""Gathers the rows that a spec's statistics are computed from: items in cells, or single responses."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace

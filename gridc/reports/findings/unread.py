@@ -1,4 +1,5 @@
-"""What unread answers leave open of a pair: the ends of its scores, and what holds between them."""
+"""Bounds on a pair of models whose unread answers are open: the least and the most that their scores can be,
+and what holds in between."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

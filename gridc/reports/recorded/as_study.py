@@ -1,4 +1,5 @@
-"""Logs of other packages as a study that nobody stamped, of which every report of a study can be made.
+"""Turns logs of other packages into a study without a stamp, so that every report of a study can be made from
+them.
 
 The names in the logs become models, benchmarks and the levels of one axis, `configuration`. Cells that
 cannot be compared with the others of a benchmark are a benchmark of their own. What is missing of the items

@@ -1,4 +1,5 @@
-"""The cells of a benchmark in logs that are compared, as the outcomes that the tests of a study take."""
+"""Chooses the cells of a benchmark in logs that can be compared, and brings them into the form that a study's
+tests take."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
-"""What packages print of their own logs, beside what the items give: where the two differ, and why.
+"""Compares the scores that packages print in their own logs with those that the items give, and says why they
+differ.
 
 A package may count what failed, leave out what has no score, put epochs together otherwise, or print no
 mean. An answer without a score is wrong in gridc's score. A printed standard error is compared with that of

@@ -1,5 +1,5 @@
-"""What came of a study, for who reads no further: the answer to the question it asks, its verdicts, what may
-be printed, what was asked, and what speaks against it.
+"""The first thing that a report says: the answer to the study's question, its verdicts, what may be printed,
+what was asked, and what speaks against it.
 
 Terminal, page and scorecard begin with it. What it says of two models comes from their verdict
 (`findings.verdicts`), so that no two places can disagree.

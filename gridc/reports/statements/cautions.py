@@ -1,4 +1,4 @@
-"""What speaks against the numbers of a study, always in the same places: noise, repeated questions, unread
+"""Reasons to doubt the numbers of a study, always at the same places: noise, repeated questions, unread
 answers, items that differ between levels, too few groups, and who checked how answers were read.
 
 Each line is there whether or not something was found, so that a missing warning is not a missing check.

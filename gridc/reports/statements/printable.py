@@ -1,4 +1,5 @@
-"""May I print this? Sentences that a study bears out, and tempting ones that it does not, with the reasons.
+"""Answers "May I print this?": sentences that a study bears out, and tempting ones that it does not, with the
+reasons.
 
 A "yes" is a count on the items that were asked, and says so, or a claim that the certificate makes: no
 "differ", "within the margin", "holds" or "depends" without its test. A "no" is what a reader would conclude

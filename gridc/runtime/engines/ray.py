@@ -1,5 +1,5 @@
-"""An engine on a Ray cluster: copies of it in actors, one for each replica and device, and this process as
-the only one that writes.
+"""Runs an engine on a Ray cluster: one copy in an actor for each replica and device. Only this process writes
+the store.
 
 Neighbouring tasks share prefixes, so each actor takes a contiguous stretch of them, two at a time; an idle
 one takes from the tail of the longest stretch. Ray starts a killed actor again and repeats its task, so a

@@ -1,4 +1,4 @@
-"""Every row of a study as it is stored, for a check of each: what `verify` reads."""
+"""Reads every row of a study as it is stored, so that `verify` can check each of them."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby

@@ -1,5 +1,5 @@
-"""Answers of a study's models to its items that came before its own, under other stamps of its store: those
-that its lock replaced, and any others.
+"""Finds answers to a study's items that are older than its lock: under stamps that the lock replaced, and
+under any others in its store.
 
 A question is the same where its text and choices are, in whatever benchmark and by whatever template it is
 asked, and whichever answer is said to be right; else where the item is the same to the letter. A model is the

@@ -1,4 +1,4 @@
-"""How far the runs of a study are, what happened in them, and where providers departed from what was
+"""Reads how far the runs of a study are, what happened in them, and where providers departed from what was
 asked."""
 
 import json

@@ -1,4 +1,5 @@
-"""Rows that are compared: levels of an axis, or models, asked the same item with all else the same."""
+"""Gathers the rows that a hypothesis compares: levels of an axis, or models, asked the same items with all
+else the same."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,5 @@
-"""What the reports ask of a kind of hypothesis, and never decide for it.
+"""What every kind of hypothesis tells the reports: how it is decided, its sentence, and how far its verdict
+reaches.
 
 A kind is a module of its name beside this one: a class that answers everything of `Decision`, and the one
 instance of it, `DECISION`. What the compiler knows of the kind is its module in `compiler.hypotheses`.

@@ -1,5 +1,5 @@
-"""A statistic under a level against a reference: the difference of both values, over the answers to what was
-asked under both."""
+"""Decides hypotheses about statistics: the value under a level less that under a reference, over the answers
+to what was asked under both."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

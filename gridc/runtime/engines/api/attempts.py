@@ -1,4 +1,4 @@
-"""What is recorded about every request: one attempt each, before it is sent and when it is over."""
+"""Records every request to a server as an attempt: before it is sent, and again when it is over."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

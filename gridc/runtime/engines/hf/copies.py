@@ -1,5 +1,5 @@
-"""Numbers that go to the device and come back. On a GPU every copy waits for all that it still computes, so
-that what is known together is copied together."""
+"""Copies numbers to the device and back. On a GPU every copy waits for all that it still computes, so that
+what is known together is copied together."""
 
 from collections.abc import Sequence
 

@@ -1,5 +1,5 @@
-"""How a model is computed, decided by proof: each path is compared with the model itself, or with a twin of
-it.
+"""Decides by proof how a model is computed: each faster path must give what the model itself gives, or a
+smaller twin of it.
 
 Sequences of random tokens go through the model's own attention, in each implementation it has, and through
 the path: trunk, stems and steps, with branches in the stems and in the steps. Logits are compared at every

@@ -59,8 +59,9 @@ CachedTensors = Sequence[torch.Tensor]
 
 
 class PrefixCache:
-    """Sequences that later calls may begin with, with their keys and values; those of which a longer one is
-    held are not held twice. Where there is no room for all, the oldest are forgotten, and computed again."""
+    """Keeps the keys and values of token sequences that later calls may begin with. A sequence that begins a
+    longer one is kept as a part of it. Where room runs out the oldest are dropped, and computed again when
+    they are needed."""
 
     def __init__(self, room: int) -> None:
         self._room = room

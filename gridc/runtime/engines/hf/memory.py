@@ -1,4 +1,5 @@
-"""The memory that a local model needs, what there is of it, and what is said where that is too little.
+"""Estimates the memory that a local model needs, reads how much there is, and says what to do where that is
+too little.
 
 Whoever loads a model asks here first, and so does `gridc plan`, which loads none and imports no torch where
 there is no GPU. A model is refused before it is loaded only where it cannot run: where its weights, and the

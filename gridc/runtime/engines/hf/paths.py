@@ -1,4 +1,5 @@
-"""The three paths by which a model computes calls, and the two of them that leave its attention as it is.
+"""The three paths by which the local engine can compute calls. Two of them leave the model's own attention as
+it is.
 
 *forest* replaces the model's attention, so that what calls share is computed once, in batches of prompts of
 any length. *cached* leaves the model as it is and copies its own cache where sequences part. *plain* computes

@@ -1,4 +1,4 @@
-"""What a call is as tokens: text through the chat template, its tokens, and the members that answer it."""
+"""Turns a call into tokens: its text through the chat template, and the forest members that answer it."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""How far attention in numbers of two bytes errs, beside the same forest in fp32.
+"""Bounds the rounding error of attention in two-byte numbers, by the same forest in fp32.
 
 The forest in fp32 is proved, but other code computes bf16 and fp16: kernels that never hold the scores. So a
 forest decodes twice, first in fp32 and then in that type, and in every pass each layer is asked with the same

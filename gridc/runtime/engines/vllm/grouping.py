@@ -1,4 +1,5 @@
-"""Requests of several prompts: what vLLM does for each besides computing takes as long as a short answer.
+"""Groups prompts into requests: of a short answer, what vLLM does for each request takes as long as the
+computing.
 
 Prompts that wait at the same moment and are asked alike, such as the candidates of a ranking, go in one
 request. It is answered when the last of them is, so that others have to wait at the server meanwhile.

@@ -1,5 +1,5 @@
-"""Ratios of two totals over units whose numerator has a least and a most that are known: slopes of bounded
-outcomes, means of bounded differences.
+"""Limits for ratios of two totals over units, where it is known how small and how large the numerator of a
+unit can be: slopes of bounded outcomes, means of bounded differences.
 
 The slope of y on x, through the origin or within groups, is the sum of x y over that of x^2. How much a
 unit adds to the first sum is bounded by its x, whatever its outcome would have been. So Gaffke's test

@@ -1,16 +1,21 @@
 """Joint sign flips of whole units: what is *supported*, and what models that agree on average would show.
 
-Two models whose answers are exchangeable may be swapped on any unit (item, family, template) without
-changing the law of the data, if they are swapped in all configurations at once. Tests against the swaps are
-exact then, whatever is compared. Where the models only agree on average, studentised means make them valid as
-units grow (Romano 1990), but slowly where differences are skewed: of units of which ten, on average, lose all
-and the others gain a little, they claim a direction in .09. So Student's t is freed of the skewness that the
-units show (Hall 1992, "On the removal of skewness by transformation", J. R. Statist. Soc. B 54), under every
-flip again. What no unit shows, it cannot know: where three units, on average, lose all, none does in one of
-twenty studies. So where fewer than `SEEN` units go against a claim, Gaffke's test (`bounded_means`), which
-needs to see none, has to agree. That does not make up for kinds that were not drawn: where 30 units earn
-nearly all and one in forty loses all, names are supported that are not there in .4 of studies
-(docs/sizes.md). So what is supported assumes ten or more of each kind, and is not certified.
+If the answers of two models are exchangeable, the models may be swapped on any unit (item, family, template)
+without changing the distribution of the data, provided that they are swapped in all configurations at once.
+Tests against such swaps are then exact, whatever they compare.
+
+If the models only agree on average, studentised means make the tests valid as the number of units grows
+(Romano 1990). That is slow where differences are skewed: with about ten units that lose everything and many
+that gain a little, a direction is claimed in .09 of studies. So the skewness that the units show is removed
+from Student's t (Hall 1992, "On the removal of skewness by transformation", J. R. Statist. Soc. B 54), again
+under every flip.
+
+No correction knows what no unit shows. If three units lose everything on average, one study in twenty has
+none of them. So where fewer than `SEEN` units go against a claim, Gaffke's test (`bounded_means`) has to
+agree, which needs to see none. Even that does not help against kinds of units that were not drawn: with 30
+units that earn nearly everything, of which one in forty loses everything, some model that is not ahead is
+supported in .4 of studies (docs/sizes.md). So "supported" assumes ten or more units of each kind, and is
+weaker than "certified".
 """
 
 import math

@@ -2,9 +2,9 @@
 and with what power, and which verdict its p-values make.
 
 A kind is a module of its name beside this one: a class that answers everything of `HypothesisKind`, and the
-one instance of it, `KIND`. A kind that leaves an answer out cannot be made, so importing it fails. The fields of
-a kind are its class in `schema.inference`; its module in `reports.findings.hypotheses` computes the p-values
-and words the verdict.
+one instance of it, `KIND`. A kind that leaves an answer out cannot be made, so importing it fails. The fields
+of a kind are its class in `schema.inference`; its module in `reports.findings.hypotheses` computes the
+p-values and words the verdict.
 
 Its power is the power of the test that will decide it, at the planned items and at the strictest level of its
 family. `ASSUMED` says once what is assumed of the answers. A benchmark enters with its number of units, not

@@ -1,12 +1,11 @@
-"""Read the answer out of free text. Pure: text and options in, an option and the place it was read out.
+"""Reads the answer out of free text: a response and the options in, the chosen option and its place out.
 
-The rule is one for every benchmark: the *last* valid answer marker counts, and only the item's own
-letters are answers. A last line that holds an option and nothing else is marked. A model that says "the
-answer is (A). On reflection, Answer: C" has answered C; "the answer is clear" has not answered C, and "I
-cannot say" has not answered I. Two different answers given as one ("Answer: A or B") are none, and so are
-an answer that is taken back ("it is not (C)", "Answer: C ... but (C) is wrong"), options that are only
-repeated or are taken up in turn with what is said of each, a last word of "neither", and reasoning that never
-reached an answer.
+One rule serves every benchmark: the *last* valid answer marker counts, and only the item's own letters are
+answers. A last line that holds an option and nothing else counts as marked. "The answer is (A). On
+reflection, Answer: C" answers C; "the answer is clear" does not answer C, and "I cannot say" does not answer
+I. These are no answer: two different answers given as one ("Answer: A or B"), an answer that is taken back
+("it is not (C)", "Answer: C ... but (C) is wrong"), options that are repeated or discussed one after another
+without a choice, "neither" as the last word, and reasoning that was cut off before an answer.
 """
 
 import re

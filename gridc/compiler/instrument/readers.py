@@ -1,9 +1,8 @@
 """Readers: the ways in which an answer is read out of a text.
 
-`reader` in the language names the way. `last_answer` is gridc's. The others do what evaluation packages do,
-so that a study can name them; what they misread is theirs. Each takes the response, the item's options, the
-labels that they were shown under (none, where an answer is a text) and what is asked, and gives what was
-read.
+The key `reader` of a spec names one. `last_answer` is gridc's own. The others do what evaluation packages do,
+mistakes included, so that a study can compare them. Each takes a response, the item's options, the labels
+under which they were shown (none where the answer is a text) and the question, and returns what it read.
 """
 
 import re

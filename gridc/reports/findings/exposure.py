@@ -8,9 +8,9 @@ effect of the model does not remove that.
 
 The dose of a sample is the share of its task's parts (system prompt, options, format and safety instruction,
 as far as it has them) that its sub-calls were sent word for word; a plain call keeps all of it. Gringras 2026
-estimated this dose by judgement (figure 3); here it is counted from the stored calls. Whether scaffolds change
-hard items more than easy ones is read against difficulty: an item's pass rate without a scaffold, on models
-other than the one whose change is looked at.
+estimated this dose by judgement (figure 3); here it is counted from the stored calls. Whether scaffolds
+change hard items more than easy ones is read against difficulty: an item's pass rate without a scaffold, on
+models other than the one whose change is looked at.
 """
 
 from collections import Counter

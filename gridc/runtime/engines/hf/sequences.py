@@ -1,4 +1,4 @@
-"""Token sequences: what they share, as a trie, and the members of a decoding forest.
+"""Token sequences of calls: a trie of what they share, and the members of the forest that decodes them.
 
 A member of a forest is one path that a call needs: a greedy or sampled generation is a member that chooses
 its tokens; a candidate of a ranking is a member whose tokens are given. Members that stand on the same prompt

@@ -19,8 +19,8 @@ MOST_ROWS = 5_000
 
 
 def strength(evidence: EvidenceRow, rho_flip: Fraction | float) -> tuple[int, int, Fraction | float]:
-    """The stronger, the greater: certified before supported, reversals before orders, then by how much
-    reverses."""
+    """A sort key, larger for stronger evidence: certified above supported, a reversal above an order, then by
+    rho_flip."""
     claim = evidence.certified.claim or evidence.supported.claim
     tiers = ("descriptive", "supported", "certified")
     return tiers.index(evidence.tier), (None, "order", "reversal").index(claim), rho_flip

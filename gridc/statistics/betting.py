@@ -43,7 +43,7 @@ PLACES = np.arange(1, 40, 2) / 40
 LEAST = 1e-300
 """No p-value is printed as 0."""
 GRAIN = 2.0**-39
-"""Of a smallest gap."""
+"""Smallest gaps are multiples of this, so that all machines agree on them."""
 
 
 def stakes(items: float) -> Floats:
@@ -78,7 +78,8 @@ def log_e_values(differences: Whole, span: int, staked: Floats) -> Floats:
 
 
 def p_of_e_values(log_e: Floats) -> Floats:
-    """1 / e by configuration. They may pass 1, so that their harmonic mean is the p-value of the mean."""
+    """1 / e by configuration. They are not cut at 1: only so is their harmonic mean the p-value of the mean
+    e-value."""
     p: Floats = np.exp(np.clip(-log_e, np.log(LEAST), 700))
     return p
 
@@ -164,7 +165,7 @@ class DirectionWealth:
 
 @dataclass(slots=True)
 class Duel:
-    """One pair of models (numbers): both sides, and the evaluations of cells x units it has used."""
+    """One pair of models, by their numbers, and both sides of its bet."""
 
     a: int
     b: int

@@ -142,9 +142,9 @@ class SampleCounts:
 @dataclass(frozen=True, slots=True)
 class StoredCell:
     """A cell of a stored study. `levels` are those of its configuration by axis, and `label` has those that
-    not all cells share; `names` of what a choice counts, none where it counts the item's options. `made` has
-    the score of each item where `aggregate` or `all_of` makes one of several; None while an answer is
-    waiting."""
+    not all cells share. `names` are the labels that a choice counts through, empty where it is a place among
+    the item's options. `made` has the score of each item where `aggregate` or `all_of` makes one score of
+    several; None while an answer is waiting."""
 
     id: int
     key: str

@@ -235,7 +235,7 @@ KEYS = (
     W(r"models?", (), 'models are levels already, which contrasts name by axis = "model"', table="values"),
     W(r"images?|pictures?|audio|videos?|sound", (), TEXT_ALONE, table=".*"),
 )  # fmt: skip
-"""Keys that the language does not have. The first row that fits answers."""
+"""Keys that the language does not have. Rows are tried in order, and the first match is used."""
 
 VALUES = (
     W("method", ('method = "scorer"', "scorer = { function = $0 }"), "", r"(python:|plugin:).+|.+\.py.*"),
@@ -342,7 +342,7 @@ TAKES: Mapping[str, Collection[object]] = {"method": get_args(Method), "precisio
 
 
 def value_meant(path: Sequence[object], value: object, document: Mapping[str, Any] = {}) -> str | None:
-    """What says here what the value at a path of the document means elsewhere."""
+    """Advice for a value that means something in another tool: what to write in gridc instead."""
     key = next((part for part in reversed(path) if isinstance(part, str)), "")
     return _Place(path[:-1], document, None).meant(VALUES, key, value)
 
@@ -417,7 +417,7 @@ class _Place:
         return None, None
 
     def _of_key(self, key: str, value: object) -> tuple[list[str], str]:
-        """The same of a value that a key of the language has elsewhere another name for."""
+        """As `_instead`, for a value of gridc's own key `key` that other tools call something else."""
         if value in TAKES[key]:
             return [f"{key} = {toml_value(value)}"], ""
         lines, why = self._instead(VALUES, key, value)

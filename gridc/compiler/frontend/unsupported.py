@@ -84,7 +84,7 @@ def _opposed(spec: Spec) -> Iterator[str]:
 
 
 def unreachable(spec: Spec) -> Iterator[str]:
-    """Criteria that limits decide, at an end of what a share can be: its limits never reach there."""
+    """Criteria that demand a share of exactly 0 or 1, which no confidence limit reaches."""
     shares = {"score", "parse_rate", *RATES, *(outcome.id for outcome in spec.outcomes)}
     for test in spec.falsification:
         asks = test.criterion
@@ -100,7 +100,7 @@ def unreachable(spec: Spec) -> Iterator[str]:
 
 
 def _predicted(hypothesis: AnyHypothesis) -> set[tuple[str, str, str, str]]:
-    """(rate, dimension, what is predicted to be above, what below), of every two that it puts in an order."""
+    """Every ordered pair that a hypothesis implies, as (rate, dimension, higher, lower)."""
     kind, side = kind_of(hypothesis), getattr(hypothesis, "side", "greater")
     steps = [pair for pair in kind.pairs(hypothesis) if side != "two-sided"]
     above = {

@@ -282,8 +282,8 @@ def survey(spec: Spec) -> Survey:
 def _about(
     selector: Selector, compared: tuple[str, ...], where: Mapping[str, str], models: list[str]
 ) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The levels that a hypothesis compares at a place, and of how many models. One model is asked for all
-    where it neither selects nor compares them."""
+    """The levels that a hypothesis compares at a place, and for how many models. Where it neither selects nor
+    compares models, one model is looked at and counts for all."""
     alike = "model" not in selector.root and MODELS not in compared
     for model in models[:1] if alike else models:
         place = {**where, MODELS: model}

@@ -167,8 +167,8 @@ def preference(place: str, swapped: bool) -> str:
 
 
 def consensus(given: Sequence[Judgment]) -> Judgment:
-    """What the replies about one pair come to, as preferences: the one that all give, else a tie. A failure
-    of one is one of all."""
+    """The preference that all replies about a pair share, else a tie. If one reply failed, the pair has
+    failed."""
     failed = next((judgment for judgment in given if judgment.label is None), None)
     if failed is not None:
         return failed

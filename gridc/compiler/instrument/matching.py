@@ -41,7 +41,7 @@ WORKING_ENDS = "####"
 
 
 class Unmatchable(ValueError):
-    """A right answer that no response could match, or none at all; `help` is the way out."""
+    """An item has no right answer, or one that no response could match. `help` says what to do."""
 
     def __init__(self, problem: str, help: str) -> None:
         self.help = help
@@ -141,14 +141,14 @@ def contained(match: Match, item: Item, response: str) -> tuple[int, int]:
 
 
 _SHOWS = 2000
-"""Characters of a text that its language is told by."""
+"""How many of its first characters tell the language of a text."""
 EMPTY = "no answer"
 """Why nothing was read where nothing stands that could be an answer."""
 
 
 def _places(match: Match, response: str, begin: int) -> list[TextSpan]:
-    """Where answers may stand: everywhere; or behind each of the words, in the first line that has any, and
-    before the words again."""
+    """The parts of a response to search: all of it, or with `after` the first line with text after each
+    occurrence of these words, up to the next occurrence."""
     if match.after is None:
         return [(begin, len(response))]
     plain = caseless(response)
@@ -435,8 +435,8 @@ def _tables(match: Match) -> tuple[str, str]:
 
 
 def choices_of(match: Match, item: Item) -> tuple[str, ...]:
-    """The texts that letters stand for where a filter reads letters; nothing where none does. Raises
-    `Unmatchable` where the item has none."""
+    """The choices that A, B, C ... stand for, if a filter reads letters; else empty. Raises `Unmatchable` for
+    an item without choices."""
     if not any(isinstance(one, MultiChoiceRegexFilter) for one in match.filters or ()):
         return ()
     column = item.extra.get("choices")

@@ -54,11 +54,11 @@ it shows that a reversal exists and not how large it is (SafetyRepro, app. Y).""
 class Prospect:
     """What can become of a hypothesis.
 
-    `items` and `units` are None where the number of items is not known; `axis` is the one whose levels are
-    compared. `outcomes` has a sentence for each
-    verdict that can be reached, by exact tests of paired units at the level of each of its `contrasts`.
-    `power` is what the test that decides it can show. `unshown` is what would let its margin be shown where
-    nothing changes; None where it is.
+    `items` and `units` are None where the number of items is not known. `axis` is the axis whose levels are
+    compared. `outcomes` has a sentence for each verdict that can be reached: it assumes an exact test of
+    paired units, at the corrected level of each of its `contrasts`. `power` is the power of the test that
+    decides it. `unshown` says what the design lacks to confirm the margin if there is truly no effect; None
+    if it can.
     """
 
     id: str
@@ -156,8 +156,8 @@ def size_of(prospect: Prospect) -> str:
 
 
 def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
-    """Hypotheses that no outcome could support (GC521) or refute (GC522), whatever is tested: that nothing is
-    says a note."""
+    """Hypotheses that no outcome could support (GC521) or refute (GC522), even by the most sensitive test. A
+    note reports hypotheses without any test."""
     for number, prospect in enumerate(prospects(plan)):
         hypothesis = plan.study.spec.hypothesis[number]
         size = "" if prospect.items is None else f" of {size_of(prospect)}"
@@ -280,8 +280,8 @@ def _asked(
     subsets: Subsets,
     one: Mapping[Group, Group],
 ) -> tuple[tuple[int, ...], tuple[Group, ...]] | None:
-    """How many items each unit has that all subsets have in common, and its name: that of the group that it
-    is `one` with."""
+    """How many items that all subsets have in common each unit has, and the unit's name. Units that
+    benchmarks share are merged, under the name that `one` gives them."""
     here = study.items.get(benchmark)
     rate = kind_of(hypothesis).rate(hypothesis)
     if here is None:

@@ -51,12 +51,13 @@ OTHER_QUESTION = "What did they say when they came back, and what is left of it 
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """A responder. `says` gives its text for a sample, or None where it has none; `prefers` gives the place
-    of the candidate that it finds most likely, "none" for no preference, or None for no likelihoods.
+    """A synthetic responder with a known score.
 
-    Where its score is not what is `expected`, the hazard has `code`, says the `fault`, and blames the key
-    `blames`. `way_out` is the help where the prompt does not show what is wrong. With `news`, a failure
-    counts only where no earlier oracle failed with the same words.
+    `says` gives its text for a sample, or None where it has none. `prefers` gives the place of the candidate
+    that it finds most likely, "none" for no preference, or None for no likelihoods. If its score is not
+    `expected`, a hazard is reported: its code is `code`, its message says the `fault`, and it points at the
+    key `blames`. `way_out` is the help where the prompt does not show what is wrong. With `news`, a failure
+    is reported only if no earlier oracle failed with the same words.
     """
 
     name: str

@@ -33,7 +33,7 @@ BATCHED = ("openai", "anthropic")
 """Providers, as litellm calls them, whose batches gridc knows how to ask for."""
 
 APART: Mapping[str, tuple[str, str]] = {"anthropic": ("temperature", "top_p")}
-"""Pairs that a provider takes only one of, which litellm does not know."""
+"""Parameters of which a provider accepts only one, by provider. litellm does not know this."""
 
 
 FENCES = {

@@ -253,10 +253,13 @@ scaffold alone."""
 
 @dataclass(frozen=True, slots=True)
 class ReadReply:
-    """One call of a sample: whether it `answers_task` (is asked for an answer to the whole task) and whether
-    it `decides`; of its reply what was read, None where nothing could be, and what that earns, in units of
-    the cell's scale, None where only judges read it and did not; and whether it refuses. A call that failed
-    for good has no reply. `kept` says in which state each part of the task was sent."""
+    """One call of a sample, and how its reply was read.
+
+    `answers_task`: it is asked for an answer to the whole task. `decides`: its answer is the sample's answer.
+    `failed`: it failed for good and has no reply. `choice` is the option that was read, None where none could
+    be. `earned` is what that earns, in units of the cell's scale; None where only judges could say and did
+    not. `kept` says in which state each part of the task was sent.
+    """
 
     step: str
     call: str
@@ -483,7 +486,7 @@ def _parted(
 
 
 def totals_of(samples: Sequence[ReadSample], columns: ArrayLike) -> Floats:
-    """The totals by unit of what each sample adds."""
+    """The sums of the samples' columns within each unit."""
     return unit_totals(np.array([sample.unit for sample in samples], dtype=np.int64), columns)
 
 
@@ -523,7 +526,7 @@ ReplyRow = tuple[str, str, int, str, str, int, int, int]
 
 
 def _row(sample: ReadSample, reply: ReadReply) -> ReplyRow:
-    """What a digest of replies is of; -1 for what is not there."""
+    """The row of a reply that its digest covers. A missing number is -1."""
     choice, earned = (-1 if value is None else value for value in (reply.choice, reply.earned))
     place = sample.cell.key, sample.item.id, sample.replicate
     return (*place, reply.step, reply.call, choice, earned, int(reply.refuses))

@@ -68,7 +68,7 @@ class ComparedCells:
 
     @property
     def items(self) -> Flags:
-        """The items that some model of it was asked or lacks, (items,); all, where no log has any."""
+        """Which items any model answered or should have answered, (items,); all, where no log lists items."""
         every = [cell.held | cell.counts for cell in self.cells if cell.itemised]
         items: Flags = np.logical_or.reduce(every or [np.ones(self.benchmark.count, np.bool_)])
         return items
@@ -94,7 +94,7 @@ class ComparedCells:
         return asked
 
     def mean(self, model: str, configuration: str) -> Fraction:
-        """A score, what is missing being wrong."""
+        """The mean score. A missing answer counts as wrong."""
         outcomes = self.outcomes
         at, place = self.models.index(model), self.configurations.index(configuration)
         most = int(outcomes.replicates[place]) * outcomes.scale * int(self.asked[place].sum())
@@ -102,7 +102,8 @@ class ComparedCells:
 
     @cached_property
     def outcomes(self) -> Outcomes:
-        """As of a study. Where items were asked differently often, each counts as much as another."""
+        """The outcomes in the form that a study has them. Where some items were asked more often than others,
+        every item has the same weight."""
         cells = self.benchmark.cells
         asked, some = self.asked, self.asked.any(axis=0)
         runs = {
@@ -152,7 +153,8 @@ class ComparedCells:
 def comparable_cells(benchmark: RecordedBenchmark, taken: Container[str] = ()) -> list[ComparedCells]:
     """All cells of a benchmark that can be compared, the most comparisons first: models that lack some
     configurations, configurations that some models lack, and models that were asked from another list follow
-    as parts of their own. No part has a name that is `taken`, but the first the benchmark's."""
+    as parts of their own. The first part keeps the benchmark's name; later parts are numbered, and skip the
+    names that are `taken`."""
     others: dict[str, str] = {}
     lists: dict[int, list[str]] = {}
     for model in benchmark.models:

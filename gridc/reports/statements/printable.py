@@ -163,7 +163,7 @@ def _of_row(findings: Findings, row: VerdictRow) -> Iterator[tuple[float, Printa
 
 
 def _elsewhere(row: VerdictRow) -> str:
-    """In how many configurations the other model is better, where it is in some."""
+    """A clause that says in how many configurations the other model is better; empty if in none."""
     choices, (first, second) = row.choices, better_first(row)
     if choices is None:
         return ""

@@ -18,7 +18,7 @@ def _listed(words: Any) -> str:
     return ", ".join(f"'{word}'" for word in get_args(words))
 
 
-_USED = {
+_UNREFERENCED = {
     "call": "id NOT IN (SELECT call FROM trace) AND id NOT IN (SELECT call FROM judgement)",
     "prompt": "id NOT IN (SELECT prompt FROM call)",
     "batch": "id NOT IN (SELECT batch FROM call WHERE batch IS NOT NULL)",
@@ -86,8 +86,8 @@ _LACKS_ROWS = {
            AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.call = call.id AND purpose = 'call')""",
     ),
 }
-"""The same where all that was ever asked for the store is in it: neither was some of it taken in from another
-store, nor was another study left out of a bundle."""
+"""Further checks, which hold only for a complete store: one that took in no answers from another store and is
+no bundle of a store with more studies."""
 
 
 class CheckReader(Reader):
@@ -112,7 +112,7 @@ class CheckReader(Reader):
                 parents, ours, theirs = zip(*(part[2:5] for part in parts), strict=True)
                 if lost := self._lost(table, ours, parents[0], theirs):
                     yield f"{lost} rows of `{table}` name a `{parents[0]}` that is not there"
-        for table, used in _USED.items():
+        for table, used in _UNREFERENCED.items():
             (count,) = self._db.execute(f"SELECT count(*) FROM {table} WHERE {used}").fetchone()
             if count:
                 yield f"{count} rows of `{table}` belong to no study"

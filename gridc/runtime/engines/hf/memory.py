@@ -22,7 +22,7 @@ from gridc.runtime.engines.hf.tensor_files import FLOATS, MOST_TEXT, StoredTenso
 GIB, MIB = 2**30, 2**20
 
 USUAL_KV_MIB = 1024
-"""`kv_mib` where nobody states it, on a CPU, and in a run that is done in parts: these must agree."""
+"""The default of `kv_mib` on a CPU, and for a run in shards, which must all use one value."""
 
 KV_SHARE = 0.5
 """`kv_mib` where nobody states it, on a GPU: the share of what its memory has left beside the weights."""

@@ -1,4 +1,4 @@
-"""Plan -> Store: execute exactly the plan within its caps, stage by stage, and score what came back."""
+"""Executes the plan of a study within its caps, stage by stage, into a store, and scores the answers."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ class Meter:
         return self.reached is None
 
     def expect(self, calls: int, tokens: int) -> None:
-        """So many calls and tokens of the study are still to come."""
+        """Note how many calls and tokens of the study are still to come."""
         self._awaited_calls += calls
         self._awaited_tokens += tokens
 
@@ -250,7 +250,7 @@ WAITING = "waiting for its provider"
 
 
 def _ignore(step: RunStep) -> None:
-    """Nobody watches."""
+    """The progress callback of a run that nobody watches."""
 
 
 def _preparing(plan: Plan, model: str) -> str:
@@ -599,7 +599,7 @@ def _require_one_answer(plan: Plan, store: Store, cell: Cell) -> None:
 
 
 def _outcome_words(outcome: Outcome) -> str:
-    """What a function gave, in short."""
+    """What a scoring function returned, in short."""
     if outcome.choice is None:
         return "nothing"
     return str(outcome.evidence.get("label") or outcome.evidence.get("numbers") or outcome.score)

@@ -1,4 +1,4 @@
-"""Store -> Findings: what is found of a study and of each of its benchmarks."""
+"""Computes the findings of a study and of each of its benchmarks from a store, for every report."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -225,7 +225,7 @@ class Findings:
     computed: Mapping[str, Any]
 
     def __getitem__(self, finding: Finding[T]) -> T:
-        """What was found; what stands for it where nobody asked."""
+        """A finding by its key, or its placeholder where it was not requested."""
         return cast(T, self.computed.get(finding.name, finding.absent))
 
     @property

@@ -1,4 +1,4 @@
-"""The first thing that a report says: the answer to the study's question, its verdicts, what may be printed,
+"""Writes what every report says first: the answer to the study's question, its verdicts, what may be printed,
 what was asked, and what speaks against it.
 
 Terminal, page and scorecard begin with it. What it says of two models comes from their verdict
@@ -444,7 +444,7 @@ def _order(
 
 
 def _single(boards: Sequence[Scoreboard]) -> Iterator[str]:
-    """What the one model scores."""
+    """The score of a study's only model."""
     for board in boards[:FEW]:
         (row,) = board.models
         if row.score is None:

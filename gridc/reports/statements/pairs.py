@@ -161,7 +161,7 @@ def _claimed(
     assumed: str,
     alpha: str,
 ) -> Statement:
-    """Which pairs have a strength."""
+    """The pairs whose claims have a strength."""
     reverse, keep = _listed(pairs, strength)
     if (reverse, keep) == (NONE, NONE):
         what = {
@@ -209,7 +209,7 @@ def limits(findings: Findings) -> Iterator[Statement]:
 
 
 def strength_of(pair: PairFinding) -> tuple[int, int, Fraction | float]:
-    """The stronger, the greater."""
+    """A sort key: the stronger the evidence, the greater."""
     return strength(pair.evidence, pair.counts.rho_flip)
 
 

@@ -1,4 +1,4 @@
-"""The read side of a store: what reports, `status` and `verify` see, and the outcomes of items."""
+"""Reads a store for reports, `status` and `verify`: rows, outcomes of items, and digests."""
 
 import json
 from collections import Counter
@@ -51,7 +51,7 @@ CUTS: tuple[ResponseEnd, ...] = ("cut_in_thought", "cut_in_answer")
 
 
 class OutcomeReader(Reader):
-    """What reports ask."""
+    """The queries of reports."""
 
     def groups(self, stamp: str) -> list[tuple[Any, ...]]:
         """Every item of a study with its unit, family, template and category, by benchmark and item; empty in

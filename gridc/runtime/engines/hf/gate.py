@@ -1,5 +1,6 @@
-"""Decides by proof how a model is computed: each faster path must give what the model itself gives, or a
-smaller twin of it.
+"""Decides by proof how a model is computed: a faster path is taken only where it gives what the model gives.
+
+The proof is made on the model itself or on a smaller twin of it.
 
 Sequences of random tokens go through the model's own attention, in each implementation it has, and through
 the path: trunk, stems and steps, with branches in the stems and in the steps. Logits are compared at every
@@ -70,7 +71,7 @@ _STATIC_ROPES = frozenset({"default", "linear", "yarn", "llama3", "proportional"
 
 
 class NoProvedPath(ValueError):
-    """No path gives what the model gives."""
+    """No path reproduces what the model computes."""
 
 
 @dataclass(frozen=True, slots=True)

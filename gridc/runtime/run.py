@@ -112,14 +112,16 @@ class Meter:
         return True
 
     def charge(self, most: CallCost, took: CallCost) -> None:
-        """A request that counted at `most` is over and took that."""
+        """Count a finished request at what it `took`, and no longer at `most`."""
         self._held_tokens -= most.tokens
+        # Once nothing is open the sum starts from 0 again, without what rounding left of it.
         self._held_usd = max(0.0, self._held_usd - (most.usd or 0.0)) if self._held_tokens else 0.0
         self._tokens += took.tokens
         self._usd += took.usd or 0.0
 
     def returned(self, most: CallCost, took: CallCost) -> None:
-        """A request of an earlier run, whose `most` is in the money that was spent, is over and took that."""
+        """Count a finished request of an earlier run at what it `took`; the money spent included its
+        `most`."""
         self._usd = max(0.0, self._usd - (most.usd or 0.0) + (took.usd or 0.0))
 
     def time_left(self) -> float | None:

@@ -239,7 +239,7 @@ class Findings:
 
     @property
     def stamp(self) -> str:
-        """Of the study as it ran."""
+        """The stamp of the study as it ran."""
         return self.plan.study_digest
 
     @property
@@ -259,7 +259,7 @@ class Findings:
 
     @property
     def older(self) -> tuple[EarlierAnswersRow, ...]:
-        """What of that is older than the stamp."""
+        """The part of `earlier` that is older than the stamp."""
         return tuple(row for row in self.earlier if row.before_stamp)
 
     @property
@@ -300,7 +300,7 @@ class Findings:
 
     @property
     def uncomputed(self) -> tuple[UncomputedRow, ...]:
-        """What the study states and this version does not compute."""
+        """What the study declares but this version does not compute."""
         return uncomputed_rows(self.plan.study.spec)
 
     @property

@@ -91,7 +91,7 @@ class PathTrial:
     rounding: float | None = None
 
     def manifest(self) -> dict[str, Any]:
-        """What the store keeps of it."""
+        """The record of it that the store keeps."""
         numbers = {"tokens": self.tokens, "worth": self.worth, "noise": self.noise}
         reduced = {"apart": self.apart, "rounding": self.rounding}
         known = {name: value for name, value in reduced.items() if value is not None}
@@ -149,7 +149,7 @@ class ProvedPath:
     proof: PathTrial | None
 
     def manifest(self) -> dict[str, Any]:
-        """What the store keeps of it."""
+        """The record of it that the store keeps."""
         kept = {"up_to": self.limit, "why": self.why, "check": self.trial.manifest()}
         if self.exact:
             return kept
@@ -173,7 +173,7 @@ class Lengths:
 
     @classmethod
     def of(cls, config: Any) -> "Lengths":
-        """As a configuration declares them."""
+        """The lengths that a configuration declares."""
         ropes = dict(_ropes(getattr(config, "rope_parameters", None) or {}))
         static = None
         if set(ropes) - _STATIC_ROPES:
@@ -212,7 +212,7 @@ def proved_path_from_json(model: Any, config: Any, shape: Shape, kept: Mapping[s
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A model on which paths are tried."""
+    """A model, or a twin of it, on which paths are tried."""
 
     model: Any
     config: Any
@@ -444,7 +444,7 @@ class _References:
         return self
 
     def compute(self, path: ComputePath) -> None:
-        """Have a path compute the sequences."""
+        """Have a path compute the reference sequences."""
         path.decode(*self._work(), frozenset())
 
     def _work(self) -> tuple[tuple[int, ...], tuple[int, ...], list[Member]]:

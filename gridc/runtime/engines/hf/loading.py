@@ -678,7 +678,7 @@ def _needless(model: Any, config: Any, names: Iterable[str]) -> set[str]:
 
 
 def _whole(config: Any) -> list[str]:
-    """The names of what the whole of a model consists of, of which only the text model is loaded."""
+    """The names of all parts of a model of which only the text model is loaded."""
     for kinds in (MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, MODEL_MAPPING):
         if type(config) in kinds:
             kind: Any = kinds[type(config)]
@@ -763,7 +763,7 @@ def free_share(device: torch.device) -> float:
 
 
 def _processor() -> str:
-    """What the CPU calls itself, else its architecture. `platform.processor` would start a program."""
+    """The CPU's name for itself, else its architecture. `platform.processor` would start a program."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:

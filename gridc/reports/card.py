@@ -1,8 +1,9 @@
-"""Findings -> GRID cards: the document, Markdown, the sentences of a model card, and what is held fixed.
+"""Makes GRID cards from findings: the document, its Markdown, and the sentences for a model card.
 
-Field (vi), what is held fixed, begins with the author's own words. All else in it follows from the grid, the
-plan and the run, so that nobody has to remember it: the axes that SafetyRepro (app. B and W) asks a card to
-name, levels that never gave another score, combinations that were left out, and seeds, digests and versions.
+Field (vi) says what is held fixed. It begins with the author's own words; the rest is derived from the grid,
+the plan and the run, so that nobody has to remember it: the axes that SafetyRepro (app. B and W) asks a card
+to name, levels that never gave another score, combinations that were left out, and seeds, digests and
+versions.
 """
 
 import json
@@ -75,11 +76,11 @@ OF_ANOTHER = (
     "template, decoding, quantization, seeds of sampled answers, system prompt, scaffold, moderation, "
     "routing, API version, region"
 )
-"""What a card names and the logs of another package may leave open."""
+"""What a card must name, although the logs of another package may not record it."""
 
 
 def scope_statement(findings: Findings, benchmark: BenchmarkFinding, name: str) -> ScopeStatement:
-    """What the study leaves as it is for this model on this benchmark."""
+    """What the study does not vary for this model on this benchmark."""
     spec = findings.plan.study.spec
     model = next(declared for declared in spec.model if declared.id == name)
     source = next(declared for declared in spec.benchmark if declared.id == benchmark.benchmark)
@@ -92,7 +93,7 @@ def scope_statement(findings: Findings, benchmark: BenchmarkFinding, name: str) 
 
 
 def varied_axes(spec: Spec) -> dict[str, tuple[str, ...]]:
-    """The axes with several levels, and the names of those."""
+    """The axes with several levels, and the names of their levels."""
     return {axis.id: tuple(level.id for level in axis.level) for axis in spec.axis if len(axis.level) > 1}
 
 
@@ -108,7 +109,7 @@ def _held_fixed(
     named = {_plain(axis) for axis in varied_axes(spec)}
 
     def held(what: str, at: str, *values: object) -> Iterator[HeldFixed]:
-        """The row, unless the values of the grid differ, or an axis has the name of what is held."""
+        """A row, unless the grid varies the value or has an axis of that name."""
         if len({repr(value) for value in values}) < 2 and _plain(what) not in named:
             yield HeldFixed(what=what, at=at)
 
@@ -246,8 +247,8 @@ class CardPair:
 
 
 def card_sentences(deck: CardDeck) -> tuple[str, ...]:
-    """What the cards say, a sentence each, the first the most important: what was complied with, whose order
-    depends on the configuration, how far scores move, and what of that is more than a fact about items."""
+    """What the cards say, in sentences, the most important first: what models complied with, whose order
+    depends on the configuration, how far scores move, and what can be claimed beyond the items asked."""
     pairs = card_pairs(deck.cards)
     return (
         *deck.taken_back,
@@ -313,7 +314,7 @@ def _order(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
 
 
 def _open(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
-    """Whose order unread answers alone could turn."""
+    """The pairs whose order could turn on unread answers alone."""
     if not deck.complete:
         return
     yield from open_words(
@@ -326,7 +327,7 @@ def _open(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
 
 
 def _conduct(deck: CardDeck) -> Iterator[str]:
-    """What was complied with and refused, of each benchmark whose prompts ask for one or the other."""
+    """What models complied with and refused, for each benchmark whose prompts call for either."""
     for benchmark in dict.fromkeys(card.benchmark for card in deck.cards):
         cards = [card for card in deck.cards if card.benchmark == benchmark]
         counts = {
@@ -358,7 +359,7 @@ def _movement(cards: Sequence[Card]) -> Iterator[str]:
 
 
 def _claims_beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
-    """What is claimed for other items, by strength; that nothing is, where nothing is."""
+    """The claims about new items, by strength, or a sentence that there are none."""
     if not pairs or not deck.complete:
         return
     established = _claims([(pair.where, pair.row.certified) for pair in pairs])
@@ -434,7 +435,7 @@ def _any_descriptive(pairs: Sequence[CardPair]) -> bool:
 
 
 SCORING = ("differing_items", "cut_off", "endings", "scoring", "judging")
-"""The statements that a card has of what scores count."""
+"""The names of the statements about scoring that a card includes."""
 
 
 def make_cards(findings: Findings, certificate: str) -> CardDeck:

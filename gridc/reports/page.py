@@ -1,4 +1,4 @@
-"""Findings -> the HTML report: one self-contained page that works from disk, offline and in print."""
+"""Writes findings as the HTML report: one self-contained page that works from disk, offline and in print."""
 
 import base64
 import hashlib

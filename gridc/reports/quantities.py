@@ -1,4 +1,4 @@
-"""What a report estimates: a row for each quantity, and the number needed to harm in words.
+"""Lists what reports estimate, a row for each quantity, and puts the number needed to harm in words.
 
 Every document reads these rows. An estimate is made by `estimate`, so that none can be of an unknown kind,
 and `docs/estimates.md` is written from the rows.

@@ -1,6 +1,8 @@
-"""Findings of several studies -> one report over them. Nothing is pooled and nothing read again: each number
-is of one study, and what is said over all is which sample it rests on, what samples share, how cells that two
-studies ran differ, and which verdicts stand where one level holds all of them."""
+"""Makes one report over several studies from their findings. Nothing is pooled and nothing is read again.
+
+Each number belongs to one study. Across studies the report says which sample each rests on, what the samples
+share, how cells that two studies ran differ, and which verdicts stand where one level holds all of them.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

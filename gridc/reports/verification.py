@@ -1,6 +1,6 @@
-"""Recompute everything that a store and its reports claim, and name what differs.
+"""Computes again everything that a store and its reports claim, and names what differs (`gridc verify`).
 
-Each check yields its findings; none stops the others, so one look shows all that is wrong.
+Each check yields its own findings and stops no other check, so one run shows everything that is wrong.
 """
 
 import json
@@ -180,7 +180,7 @@ def of_clock(store: Store, events: Sequence[Event], stamp: str) -> Iterator[str]
 
 
 def _read_by(lock: Lock, found: list[Diagnostic]) -> list[Diagnostic]:
-    """Outcomes that differ under a stamp that does not say what read them, the last one with who did."""
+    """Differing outcomes, where the stamp does not say which version read them; the last adds the version."""
     last = max((number for number, one in enumerate(found) if one.code == "GC705"), default=None)
     if last is not None and not lock.covers_behaviour:
         help = (
@@ -236,7 +236,7 @@ def recorded_at_the_end(store: Store, progress: Progress, conclusion: RunFinishe
 
 
 def unreadable_as_finding(what: str, check: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
-    """The findings of a check. Where a stored value is of no form that gridc writes, that is one too."""
+    """The findings of a check. A stored value in a form that gridc never writes is a finding too."""
     try:
         yield from check
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -493,7 +493,7 @@ def of_costs(plan: Plan, lock: Lock, store: Store) -> Iterator[Diagnostic]:
 
 
 def _is_price(price: TokenPrice, request: PricedRequest, longest: int) -> bool:
-    """Whether a request can have cost what is stored of it."""
+    """Whether a request can have cost the amount that is stored for it."""
     usage, asked = json.loads(request.usage), json.loads(request.request or "{}")
     read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
     each = price.in_batches if request.batched else price
@@ -743,7 +743,7 @@ def of_reports(
 
 
 def figures_in(folder: Path) -> list[Path]:
-    """What lies in the folder of figures and is named like one."""
+    """The files in the folder of figures that are named like a figure."""
     return [] if (folder / FIGURES).is_symlink() else sorted((folder / FIGURES).glob("*.svg"))
 
 
@@ -795,7 +795,7 @@ def of_witness(plan: Plan, store: Store, folder: Path, events: Sequence[Event]) 
 
 
 def _bytes(path: Path, most: int) -> bytes | None:
-    """What a file holds; None where it is no regular file, or one of more bytes than that."""
+    """The content of a file; None where it is no regular file or is larger than the limit."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
         return None
     return path.read_bytes()

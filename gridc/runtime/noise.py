@@ -1,4 +1,4 @@
-"""How far answers change when calls are repeated: in a different batch shape, or in fp32 on this machine.
+"""Measures how far answers change when calls are repeated in another batch shape, or in fp32 on this machine.
 
 The noise floor is how much answers move when the same calls are made in another batch shape. In reduced
 precision the shape of a batch moves logits, so a difference between two scores that is not larger than what

@@ -1,4 +1,4 @@
-"""Logs -> a store: of other packages for all who look at answers, of gridc's own for its reports.
+"""Writes logs into a store: those of other packages to look at answers, gridc's own to make reports.
 
 Of other packages gridc asked nothing and stamped nothing. Their document says so under `recorded`, in the
 place of a spec, and what needs a spec refuses it (GC613). Logs that gridc exported come with their study.

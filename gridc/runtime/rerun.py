@@ -1,4 +1,4 @@
-"""Repeat a sample of a study's calls and compare with what is stored: the answers are this model's.
+"""Repeats a sample of a study's calls and compares: do the stored answers come from this model?
 
 Hashes show that a store was not edited by someone who could not make it fit again; that a model gave these
 answers is shown by asking it again. Which calls are asked is drawn when the verifier asks, so that nobody who

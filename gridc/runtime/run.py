@@ -1,4 +1,4 @@
-"""Plan -> Store: execute exactly the plan within its caps, stage by stage, and score what came back."""
+"""Executes the plan of a study within its caps, stage by stage, into a store, and scores the answers."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ class Meter:
         return self.reached is None
 
     def expect(self, calls: int, tokens: int) -> None:
-        """So many calls and tokens of the study are still to come."""
+        """Note how many calls and tokens of the study are still to come."""
         self._awaited_calls += calls
         self._awaited_tokens += tokens
 
@@ -112,14 +112,16 @@ class Meter:
         return True
 
     def charge(self, most: CallCost, took: CallCost) -> None:
-        """A request that counted at `most` is over and took that."""
+        """Count a finished request at what it `took`, and no longer at `most`."""
         self._held_tokens -= most.tokens
+        # Once nothing is open the sum starts from 0 again, without what rounding left of it.
         self._held_usd = max(0.0, self._held_usd - (most.usd or 0.0)) if self._held_tokens else 0.0
         self._tokens += took.tokens
         self._usd += took.usd or 0.0
 
     def returned(self, most: CallCost, took: CallCost) -> None:
-        """A request of an earlier run, whose `most` is in the money that was spent, is over and took that."""
+        """Count a finished request of an earlier run at what it `took`; the money spent included its
+        `most`."""
         self._usd = max(0.0, self._usd - (most.usd or 0.0) + (took.usd or 0.0))
 
     def time_left(self) -> float | None:
@@ -250,7 +252,7 @@ WAITING = "waiting for its provider"
 
 
 def _ignore(step: RunStep) -> None:
-    """Nobody watches."""
+    """The progress callback of a run that nobody watches."""
 
 
 def _preparing(plan: Plan, model: str) -> str:
@@ -599,7 +601,7 @@ def _require_one_answer(plan: Plan, store: Store, cell: Cell) -> None:
 
 
 def _outcome_words(outcome: Outcome) -> str:
-    """What a function gave, in short."""
+    """What a scoring function returned, in short."""
     if outcome.choice is None:
         return "nothing"
     return str(outcome.evidence.get("label") or outcome.evidence.get("numbers") or outcome.score)

@@ -1,4 +1,4 @@
-"""What two runs show on each benchmark, and the verdict under a policy.
+"""Decides what two runs show on each benchmark, and reaches the verdict under a policy.
 
 A benchmark is worse where p of "worse by more than the margin", corrected by Holm over its family, is at most
 the family's alpha; the alphas of all families add up to the policy's. So one false NO-GO in any gate has at

@@ -1,4 +1,4 @@
-"""Runs and a policy -> the comparison, and its files: Markdown, JUnit, and findings for SARIF."""
+"""Compares runs under a policy, and writes the result as Markdown, as JUnit and as findings for SARIF."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -374,7 +374,7 @@ def _reasons(rows: Sequence[ComparedBenchmark], absent: Sequence[AbsentGate]) ->
 
 
 def _left_out(rows: Sequence[ComparedBenchmark], common_only: bool) -> Iterable[str]:
-    """What the verdict is not of."""
+    """What the verdict does not cover."""
     why = "the author asked for common items alone" if common_only else "a plan did not have the others"
     for row in rows:
         if row.left_out and row.tier == "gate":
@@ -385,7 +385,7 @@ def _left_out(rows: Sequence[ComparedBenchmark], common_only: bool) -> Iterable[
 
 
 def _in_units(rows: Sequence[ComparedBenchmark]) -> Iterable[str]:
-    """What the verdict rests on where items are not independent."""
+    """How the verdict counts units where items are not independent."""
     for row in rows:
         if row.tier == "gate" and 0 < row.units < row.items:
             yield f"{row.name}: {counted(row.items, 'item')} in {words.units(row, row.units)}"
@@ -564,7 +564,7 @@ def _clean(text: str) -> str:
 
 
 def benchmark_sentence(row: ComparedBenchmark) -> str:
-    """A benchmark in a line."""
+    """One line about a benchmark."""
     if row.score is None:
         return f"{row.name}: {row.why or 'no item has a score in both runs'}"
     limits = f" ({words.change_interval(row.score)})" if row.score.low is not None else ""

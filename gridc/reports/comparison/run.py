@@ -1,5 +1,7 @@
-"""A run as a comparison reads it: what was asked and what came of it, whether it lies in a store, in another
-package's logs or in a kept file."""
+"""Reads runs for `gridc compare`: what each asked and how its items were scored.
+
+A run comes from a store, from another package's logs or from a file that `gridc baseline` keeps.
+"""
 
 import json
 import shlex
@@ -47,8 +49,8 @@ from gridc.statistics.envelope import Direction
 READING: tuple[Aspect, str] = ("score", "reading")
 """The setting of a configuration that names the metric, filter or scorer that counts."""
 NAMED_FILES: tuple[tuple[Aspect, str], ...] = (("prompt", "prompt"), ("prompt", "wrapper"))
-"""What tells configurations of a run apart and nothing between runs: the content of a file may have changed,
-and prompts are compared."""
+"""Settings that distinguish configurations within a run, but say nothing between runs: a file may have
+changed under the same name, so the prompts themselves are compared."""
 
 
 @dataclass(frozen=True)
@@ -77,20 +79,20 @@ class RunBenchmark:
 
     @cached_property
     def cells(self) -> Mapping[str, CellOutcomes]:
-        """What the items came to, by configuration."""
+        """The outcomes of the items, by configuration."""
         return {name: answers.outcomes(self.items.ids) for name, answers in self.answers.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerTexts:
-    """What an item's first answer in a configuration was: the prompt and the text, None where it has none."""
+    """The prompt and the text of an item's first answer in a configuration; None where there is none."""
 
     prompt: str | None
     answer: str | None
 
 
 def no_texts(*place: str) -> AnswerTexts:
-    """Of a run whose texts are not here."""
+    """The `texts` of a run whose texts are not available."""
     return AnswerTexts(None, None)
 
 
@@ -119,7 +121,7 @@ class ComparedRun:
 
     @property
     def asked(self) -> AskedRun:
-        """What it asked, without the answers."""
+        """What the run asked, without the answers."""
         benchmarks = {
             place: AskedBenchmark(one.items, {name: one.settings.get(name, {}) for name in one.answers})
             for place, one in self.benchmarks.items()
@@ -160,9 +162,9 @@ OF_MODEL = (
     "generation_config_not_used",
     "identity",
 )
-"""What an engine says of a model when it loads it that is the model's own."""
+"""Facts that an engine reports when it loads a model, and that belong to the model."""
 OF_MACHINE = ("paths", "kv_mib", "threads", "model", "precision")
-"""What it says of this run alone, or what stands elsewhere."""
+"""Facts that an engine reports of this run alone, or that are recorded elsewhere."""
 PLACES = ("source", "base_url")
 """Where a model lies: its digest says whether it is another one."""
 UNKNOWN = ("the batch shape of each call",)
@@ -206,6 +208,7 @@ def stored_asked(store: Store, stamp: str) -> AskedRun:
     content = store.document(stamp)
     logs = content.get(RECORDED)
     settings: dict[str, AskedSettings] = {}
+    # Another gridc may have written a spec that this one cannot read; its items can still be compared.
     with suppress(LookupError, TypeError, ValueError):
         cells = cells_of(Spec.model_validate(content["spec"]))
         settings = {cell.key: _setting(cell.setting) for cell in cells}
@@ -273,8 +276,8 @@ def _benchmark(
     settings: Mapping[str, Mapping[tuple[Aspect, str], object]],
     **more: Any,
 ) -> RunBenchmark:
-    """A benchmark from the answers to `every` item of it: of these it has those that some answer is to. A
-    `unit` that has one item each is an item."""
+    """A benchmark of those among `every` item that have an answer. Where each `unit` holds a single item, the
+    unit is called `item`."""
     held = np.unique(np.concatenate([one.item for one in answers.values()]))
     items = every
     if len(held) < len(every):
@@ -347,7 +350,7 @@ def _stored_texts(
 
 
 def _prompt_texts(path: Path) -> dict[str, str]:
-    """Of every prompt in a store, by its id."""
+    """The digest of the text of every prompt in a store, by the prompt's id."""
     with Store.open(path) as store:
         return {id: text_digest(prompt_text(content)).hex() for id, content in store.prompts()}
 
@@ -366,9 +369,9 @@ NAMED = ("prompt", "request", "score")
 
 @dataclass(frozen=True, slots=True)
 class LogSelection:
-    """What counts in logs: a `reading` wherever a log has it, or one of a benchmark (`readings`); and what
-    tasks (`tasks`) and models (`models`) are called here, by what the logs call them; what the `columns` of
-    tables are; and which files are `counting` of several runs of one thing."""
+    """What a comparison takes from logs. `reading` counts wherever a log has it, `readings` has one for
+    single benchmarks. `tasks` and `models` map the names in the logs to those used here. `columns` says what
+    the columns of tables are, and `counting` which files count where several hold runs of the same thing."""
 
     reading: str | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
@@ -437,12 +440,12 @@ def logged_run(logs: ReadLogs, name: str, selection: LogSelection) -> ComparedRu
 
 
 def package_of(logs: ReadLogs) -> str:
-    """What asked the runs of logs."""
+    """The packages that asked the runs of these logs, as one name."""
     return ", ".join(sorted({gathered.run.package for gathered in logs.runs}))
 
 
 def _all_finished(finished: Sequence[bool | None]) -> bool | None:
-    """None where no run is known to have ended early, and of some nothing is known."""
+    """Whether every run finished; None where none is known to have ended early and some do not say."""
     return False if False in finished else None if None in finished else True
 
 
@@ -505,8 +508,8 @@ def configuration_of(run: LogRun) -> str:
 
 
 def _logged_answers(answers: Sequence[tuple[LogColumn, LogRun]], items: int) -> AnswerTable:
-    """The answers of runs of one configuration, one run after the other. A score outside of 0 to 1 is none,
-    and of so many items one that a list leaves out has the score of those."""
+    """The answers of runs of one configuration, one run after the other. A score outside of 0 to 1 counts as
+    unscored. Where a log lists only some of its `items`, the others have the run's `unlisted` score."""
     parts = []
     for column, run in answers:
         inside = (column.score >= 0) & (column.score <= 1)

@@ -1,4 +1,5 @@
-"""Scores, effects of hypotheses, changed answers and bits per byte, as rows of the document of estimates."""
+"""Makes rows of the estimates document for scores, effects of hypotheses, changed answers and bits per
+byte."""
 
 from collections.abc import Iterator
 from typing import Any

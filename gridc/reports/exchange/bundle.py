@@ -1,4 +1,4 @@
-"""A study as one folder that a reviewer can check offline, with gridc's core alone.
+"""Packs a study into one folder that a reviewer can check offline, with gridc's core alone.
 
     gridcard.toml  gridcard.lock  deviations.toml    the source (what it extends written out), the stamp, what
                                                      departed from it

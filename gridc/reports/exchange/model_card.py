@@ -1,4 +1,4 @@
-"""A GRID card in a model card: a section between markers and entries in its `model-index`.
+"""Puts a GRID card into a model card: a section between markers, and entries in its `model-index`.
 
 Only what stands between gridc's own markers is ever written; every other byte of the file stays. Attaching
 again replaces the section where it is, so the same card attached twice is the same file.

@@ -1,4 +1,4 @@
-"""Figures of a benchmark: scores and flip rates by scope, orders, variance shares and parse rates.
+"""Draws the figures of a benchmark: scores and flip rates by scope, orders, variance shares and parse rates.
 
 Scores and flip rates over the scopes of an envelope: each model's scores (SafetyRepro, fig. 1); rho_flip
 of each pair in every scope, against the most that it could be and what models that agree on average show

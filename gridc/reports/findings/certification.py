@@ -1,4 +1,4 @@
-"""The evidence for the claims of a study: which reversals and orders its items show beyond themselves.
+"""Tests the claims of a study: which reversals and orders hold for new items, and not only for those asked.
 
 Where people labelled responses of a benchmark, every p-value of a configuration is the larger one of two: of
 the items' test, and of the gap as their labels correct it (`corrected`), which is 1 where nobody looked. So a
@@ -163,13 +163,14 @@ class PairEvidence:
                 for first in (True, False)
             )
             tests = replace(tests, plus=next(sides).plus, minus=next(sides).minus)
+        # Copies of one question taken as independent would make any p-value too small.
         if self.outcomes.copied:
             tests = replace(tests, plus=np.ones_like(tests.plus), minus=np.ones_like(tests.minus))
         return replace(tests, plus=p_digits(tests.plus), minus=p_digits(tests.minus))
 
     def _tests(self, designated: Whole, differences: Callable[[], Whole]) -> exact_tests.PairTests:
-        """Of differences (configurations, units) of replicate 0, and of all in units of 1 / `span`, where it
-        takes these."""
+        """The tests of differences (configurations, units): McNemar's on those of replicate 0, or bets on
+        those of all replicates, in units of 1 / `span`."""
         if self.outcomes.discordant_or_not:
             tests = exact_tests.mcnemar_tests(designated)
             if self.outcomes.designated is not None:
@@ -197,7 +198,7 @@ class PairEvidence:
         return np.where(self.measured[:, None], differences, 0)
 
     def places(self, configurations: Sequence[str]) -> Whole:
-        """The numbers of these configurations."""
+        """The positions of these configurations in the outcomes."""
         numbers = {name: number for number, name in enumerate(self.outcomes.configurations)}
         return np.array([numbers[name] for name in configurations], dtype=np.int64)
 
@@ -253,9 +254,10 @@ class PairEvidence:
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """What joint flips look for in a region of a benchmark: every configuration, then every level that
-    several of them share and others do not. `groups`, (contrasts, configurations), has their weights, of the
-    configurations `at` these places; of a part that was `chosen` after the data all of the full envelope."""
+    """The contrasts that joint flips test in a region of a benchmark: every configuration, then every level
+    that several of them share and others do not. `groups`, (contrasts, configurations), has their weights,
+    of the configurations `at` these places; of a part that was `chosen` after the data all of the full
+    envelope."""
 
     at: Whole
     chosen: bool

@@ -1,4 +1,4 @@
-"""What another configuration does to a model's score, and how sensitive each model is to all of them.
+"""Measures how another configuration changes a model's score, and how sensitive each model is to all of them.
 
 A change is the difference from the reference, and the number of answers until one more is worse (the number
 needed to harm).

@@ -248,7 +248,7 @@ def _with_specifications(found: CurveFinding, answers: Sequence[SpecificationFin
 
 
 def _side(log_odds: float) -> int:
-    """1 above zero, -1 below it; what rounding leaves of no difference is on neither side."""
+    """1 above zero and -1 below it. A difference that is only rounding counts as zero and has no side."""
     return int(np.sign(decimals(log_odds)))
 
 
@@ -371,7 +371,7 @@ def _estimate(
 def _with_intercepts(
     rows: CurveRows, made: _AnalysisChoices, kept: Flags, design: DesignMatrix, weights: Floats
 ) -> Combination:
-    """The same by a logit with a random intercept for each unit, on single samples."""
+    """The contrast by a logit with a random intercept for each unit, on single samples."""
     held, pairs = rows.entries[made.slice.name], rows.pairs
     own = kept[pairs.patterns] & (held.rows > 0)
     number = np.cumsum(kept) - 1

@@ -1,10 +1,10 @@
 """Relates what scaffolds kept of a task, and what leaked into its parts, to how scores change.
 
-In the terms of epidemiology, a leak into a part of a divided task is an exposure, and the options that a part
-was shown are a mediator of the scaffold's effect. A row is one item of one model under a scaffold that
-divides tasks. Rules over words find the leaks (`instrument.propagation`), and rather find too many than too
-few. Nothing here is randomised: items whose parts leak differ from others in other ways too, and a fixed
-effect of the model does not remove that.
+The terms are those of epidemiology. A leak into a part of a divided task is an exposure. The options that a
+part was shown are a mediator: the scaffold may change the score by losing them. A row is one item of one
+model under a scaffold that divides tasks. Rules over words find the leaks (`instrument.propagation`), and
+rather find too many than too few. Nothing here is randomised: items whose parts leak differ from others in
+other ways too, and a fixed effect of the model does not remove that.
 
 The dose of a sample is the share of its task's parts (system prompt, options, format and safety instruction,
 as far as it has them) that its sub-calls were sent word for word; a plain call keeps all of it. Gringras 2026
@@ -59,16 +59,16 @@ from gridc.statistics.unit_intervals import (
 )
 
 CLASSES = tuple(dict.fromkeys(GROUPS.values()))
-"""Of leakage: adversarial, contextual, identity."""
+"""The classes of leakage: adversarial (first), contextual, identity."""
 SHARES = ((0.0, 0.0), (0.0, 0.5), (0.5, 1.0))
 """Shares of the parts that leak: none, up to a half, more."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeakageRow:
-    """The answers of one model, or of all, by whether an adversarial feature leaked: how many items, their
-    score without a scaffold (`plain`), and under the scaffold where nothing and where something leaked; the
-    gap of these two."""
+    """The items of one model, or of all, by whether an adversarial feature leaked: how many, their score
+    without a scaffold (`plain`), their score under the scaffold where nothing leaked and where something did,
+    and the gap between those two."""
 
     model: str
     items: int
@@ -149,7 +149,7 @@ class DividedItem:
 
     @property
     def row(self) -> tuple[object, ...]:
-        """What a digest is of, to ten places."""
+        """The values that the digest covers, numbers to ten digits."""
         values = (self.score, self.plain, self.leaking, self.kept)
         counts = [self.classes.get(name, 0) for name in CLASSES]
         return (
@@ -162,7 +162,7 @@ class DividedItem:
 
 
 def divided(record: RunRecord) -> dict[tuple[str, str], list[DividedItem]]:
-    """The rows of every scaffold that divides, by benchmark and scaffold."""
+    """The rows of every scaffold that divides tasks, by benchmark and scaffold."""
     spec, samples = record.plan.study.spec, record[READ]
     if not samples:
         return {}
@@ -196,6 +196,7 @@ def _divided(place: Counterpart, samples: Sequence[ReadSample], score: float, pl
         adversarial = [any(GROUPS[feature] == CLASSES[0] for feature in found) for found in own]
         leaking.append(sum(adversarial) / len(own))
         states = [reply.kept["mc_option"] for reply in sample.replies if reply.step.startswith(WORKS)]
+        # A task without options has none to keep or lose: it must not count as a task that lost all.
         if "absent" not in states:
             kept.append(sum(state == "kept" for state in states) / max(len(states), 1))
     return DividedItem(
@@ -254,7 +255,7 @@ def exposure_of(
 
 
 def mean_of(scores: Floats, units: Whole, some: Flags) -> UnitEstimate:
-    """The mean score of some of the rows, over units."""
+    """The mean score of the rows that `some` selects, with its error over units."""
     columns = np.column_stack([some.astype(np.float64), np.where(some, scores, 0.0)])
     return share(unit_totals(units, columns))
 
@@ -281,6 +282,7 @@ def _doses(features: Floats, leaking: Floats, units: Whole, score: Floats) -> It
         yield DoseRow(words, int(some.sum()), mean_of(score, units, some))
     names = ("no part leaks", "up to half of the parts", "more than half of the parts")
     for (least, most), words in zip(SHARES, names, strict=True):
+        # A share is a mean over replicates: rounding must not move it past the upper bound.
         some = (leaking > least if most else leaking >= least) & (leaking <= most + 1e-9)
         yield DoseRow(words, int(some.sum()), mean_of(score, units, some))
 
@@ -292,8 +294,10 @@ def _flips(units: Whole, score: Floats, plain: Floats, exposed: Flags) -> Iterat
         if not some.any():
             continue
         moved = score[some] - plain[some]
+        # Scores are means in floating point: a difference that only rounding makes is no change.
         less, more = int((moved < -1e-9).sum()), int((moved > 1e-9).sum())
         alone = len(np.unique(units[some])) == len(moved)
+        # The test takes answers as independent, which several answers of one unit are not.
         p = mcnemar_two_sided(less, more) if alone else None
         totals = unit_totals(units[some], gains_and_losses(moved))
         yield FlipRow(side, len(moved), less, more, p, change(totals))
@@ -386,7 +390,7 @@ class DoseFinding:
 
 @dataclass(frozen=True, slots=True)
 class DifficultyFinding:
-    """A scaffold beside the plain call, over the items that every model was asked both ways."""
+    """A scaffold compared with the plain call, over the items that every model was asked both ways."""
 
     benchmark: str
     scaffold: str
@@ -396,8 +400,7 @@ class DifficultyFinding:
 
 @dataclass(frozen=True, slots=True)
 class ItemDose:
-    """One item in one cell, over its replicates: its score, and the mean dose, not a number of a task without
-    any part."""
+    """One item in one cell: mean score and mean dose over replicates (dose NaN for a task without parts)."""
 
     place: Counterpart
     scaffold: str
@@ -409,7 +412,7 @@ class ItemDose:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """What a digest is of, to ten places."""
+        """The values that the digest covers, numbers to ten digits."""
         model, benchmark, levels = self.place
         values = (f"{value:.10g}" for value in (self.dose, self.score))
         return (model, benchmark, str(levels), self.scaffold, self.item, *values)
@@ -436,7 +439,7 @@ def item_doses(record: RunRecord) -> list[ItemDose]:
 
 
 def dose_of(sample: ReadSample) -> float | None:
-    """The share of the task's parts that the sub-calls of a sample kept; None of a task without any part."""
+    """The share of the task's parts that a sample's sub-calls kept; None for a task without parts."""
     if sample.cell.setting.scaffolding is None:
         return 1.0
     states = [state for reply in sample.replies for state in reply.kept.values() if state != "absent"]
@@ -522,7 +525,7 @@ def difficulties(record: RunRecord) -> tuple[DifficultyFinding, ...]:
 
 
 def _passed(row: ItemDose, direction: Direction) -> float:
-    """How much of an item passes: its score, or what is missing from it where lower is better."""
+    """The share of an item that passes: its score, or 1 less its score where lower is better."""
     return 1 - row.score if direction.lower else row.score
 
 

@@ -1,4 +1,4 @@
-"""Store -> Findings: what is found of a study and of each of its benchmarks."""
+"""Computes the findings of a study and of each of its benchmarks from a store, for every report."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -225,7 +225,7 @@ class Findings:
     computed: Mapping[str, Any]
 
     def __getitem__(self, finding: Finding[T]) -> T:
-        """What was found; what stands for it where nobody asked."""
+        """A finding by its key, or its placeholder where it was not requested."""
         return cast(T, self.computed.get(finding.name, finding.absent))
 
     @property
@@ -239,7 +239,7 @@ class Findings:
 
     @property
     def stamp(self) -> str:
-        """Of the study as it ran."""
+        """The stamp of the study as it ran."""
         return self.plan.study_digest
 
     @property
@@ -259,7 +259,7 @@ class Findings:
 
     @property
     def older(self) -> tuple[EarlierAnswersRow, ...]:
-        """What of that is older than the stamp."""
+        """The part of `earlier` that is older than the stamp."""
         return tuple(row for row in self.earlier if row.before_stamp)
 
     @property
@@ -300,7 +300,7 @@ class Findings:
 
     @property
     def uncomputed(self) -> tuple[UncomputedRow, ...]:
-        """What the study states and this version does not compute."""
+        """What the study declares but this version does not compute."""
         return uncomputed_rows(self.plan.study.spec)
 
     @property

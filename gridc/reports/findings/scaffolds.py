@@ -1,4 +1,4 @@
-"""What scaffolds did: what reached each step, whether one went to work, and what its steps came to.
+"""Describes what scaffolds did: which parts of a task reached each step, and how each step replied.
 
 Everything is counted on the stored sub-calls: which of a task's parts reached each step, whether a scaffold
 went to work at all, and what leaked into the parts of divided tasks.

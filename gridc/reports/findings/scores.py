@@ -1,4 +1,4 @@
-"""Outcomes by item, the exact scores of cells, and intervals over the units of a benchmark."""
+"""Computes outcomes by item, the exact scores of cells, and intervals over the units of a benchmark."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

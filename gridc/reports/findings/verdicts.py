@@ -336,7 +336,7 @@ def _of_points(
 def _on_questions(
     one: CountedRate, other: CountedRate, lower: bool, margin: float | None
 ) -> GapPValues | None:
-    """The same of new items of these very units, where the units are few."""
+    """The same test for new items of these very units, where the units are few."""
     mine, theirs = one.counted.by_question, other.counted.by_question
     if mine is None or theirs is None:
         return None
@@ -431,7 +431,7 @@ def _signs(by_place: Mapping[tuple[str, str], Fraction], a: str, b: str) -> dict
 
 
 def _turns(benchmark: BenchmarkFinding, signs: Mapping[str, int]) -> tuple[TurnsRow, ...]:
-    """How often changing one axis alone changes who is ahead, for each axis of several levels."""
+    """How often changing one axis alone changes which model is ahead, for each axis of several levels."""
     levels = {score.cell.configuration: score.cell.levels for score in benchmark.cells if score.cell.shared}
     axes = dict.fromkeys(axis for own in levels.values() for axis in own)
     rows = []

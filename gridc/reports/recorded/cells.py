@@ -1,4 +1,6 @@
-"""Runs of logs -> cells: which model, configuration and repetitions; and what to know before any p.
+"""Turns the runs of another package's logs into cells, and finds what a reader must know before any p-value.
+
+A cell is a model on a benchmark in one configuration, with its repetitions.
 
 The arguments of a run name the model, the machine and the seed beside what is asked of the model. Only the
 last is the instrument: a release and its baseline are not two instruments because they have two names.

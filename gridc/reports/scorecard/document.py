@@ -1,4 +1,4 @@
-"""Findings -> Scorecard, and its tables as they are printed."""
+"""Makes the scorecard of a study from its findings, and prints its tables."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import exp, isfinite, isinf

@@ -1,4 +1,4 @@
-"""The first thing that a report says: the answer to the study's question, its verdicts, what may be printed,
+"""Writes what every report says first: the answer to the study's question, its verdicts, what may be printed,
 what was asked, and what speaks against it.
 
 Terminal, page and scorecard begin with it. What it says of two models comes from their verdict
@@ -66,7 +66,7 @@ COVERED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ShortAnswer:
-    """A fact that every reader looks for, under its name."""
+    """A named fact that every reader looks for."""
 
     question: str
     text: str
@@ -177,7 +177,7 @@ def _headline(findings: Findings, boards: Sequence[Scoreboard]) -> str:
 
 
 def _several(findings: Findings) -> bool:
-    """Whether some benchmark was run in several configurations."""
+    """Whether any benchmark was run in several configurations."""
     return any(len(row.full.scope.configurations) > 1 for row in findings.benchmarks)
 
 
@@ -444,7 +444,7 @@ def _order(
 
 
 def _single(boards: Sequence[Scoreboard]) -> Iterator[str]:
-    """What the one model scores."""
+    """The score of a study's only model."""
     for board in boards[:FEW]:
         (row,) = board.models
         if row.score is None:
@@ -469,7 +469,7 @@ def _fault_counts(board: Scoreboard) -> dict[str, FaultCounts]:
 
 
 def beside(findings: Findings) -> list[Statement]:
-    """The leading statements that the answer does not say in its own words."""
+    """The leading statements that the answer does not already make in its own words."""
     return [
         statement
         for row, statement in choose(findings, "leading")

@@ -76,7 +76,7 @@ def _strongest(
 
 @of_study("readings_differ", "leading", 40)
 def readings_differ(findings: Findings) -> Iterator[Statement]:
-    """Pairs for which the conclusion depends on whether unreadable answers count."""
+    """The pairs whose conclusion depends on whether unreadable answers count."""
     pairs = all_pairs(findings)
     differing = [(benchmark, pair) for benchmark, pair in pairs if pair.parted]
     if differing:
@@ -161,7 +161,7 @@ def _claimed(
     assumed: str,
     alpha: str,
 ) -> Statement:
-    """Which pairs have a strength."""
+    """The pairs whose claims have a strength."""
     reverse, keep = _listed(pairs, strength)
     if (reverse, keep) == (NONE, NONE):
         what = {
@@ -198,7 +198,7 @@ def _no_claim(among: str, assumed: str, alpha: str, by_level: Sequence[str]) -> 
 
 @of_study("counts", "limits", 40)
 def limits(findings: Findings) -> Iterator[Statement]:
-    """The limits of counts over configurations."""
+    """Sentences that say what counts over configurations do not show."""
     if all_pairs(findings):
         yield Statement(
             LIMITS,
@@ -209,7 +209,7 @@ def limits(findings: Findings) -> Iterator[Statement]:
 
 
 def strength_of(pair: PairFinding) -> tuple[int, int, Fraction | float]:
-    """The stronger, the greater."""
+    """A sort key: the stronger the evidence, the greater."""
     return strength(pair.evidence, pair.counts.rho_flip)
 
 
@@ -254,7 +254,7 @@ def _of_pair(benchmark: BenchmarkFinding, pair: PairFinding) -> Statement:
 
 
 def _briefly(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
-    """The counts, and how far they reach, without the tests."""
+    """The counts of a pair and how far they reach, without the tests."""
     counts = pair.counts
     if not counts.measured:
         return f"{_counts_sentence(benchmark.benchmark, counts)}"
@@ -294,7 +294,7 @@ def _reach(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
 
 
 def _better(direction: Direction) -> str:
-    """Says which of two scores is better, where it is not the higher one."""
+    """Words that say which of two scores is better, where it is not the higher one."""
     if direction.target is None:
         return f" {LOWER}" if direction.lower else ""
     return (
@@ -493,7 +493,7 @@ def orders(findings: Findings) -> Iterator[Statement]:
 
 
 def _orders_briefly(seen: Orderings) -> str:
-    """How many orders without a tie there are over the configurations."""
+    """How many different orders without a tie the configurations show."""
     models, strict = f"the {seen.models} models", len(seen.strict)
     if not strict:
         return f"every configuration has a tie among {models}"

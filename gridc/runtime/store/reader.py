@@ -1,4 +1,4 @@
-"""A store that is open for reading: which study is meant, and what is read, row by row."""
+"""Opens a store for reading, finds the study that is meant, and reads its rows."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The read side of a store: what reports, `status` and `verify` see, and the outcomes of items."""
+"""Reads a store for reports, `status` and `verify`: rows, outcomes of items, and digests."""
 
 import json
 from collections import Counter
@@ -51,7 +51,7 @@ CUTS: tuple[ResponseEnd, ...] = ("cut_in_thought", "cut_in_answer")
 
 
 class OutcomeReader(Reader):
-    """What reports ask."""
+    """The queries of reports."""
 
     def groups(self, stamp: str) -> list[tuple[Any, ...]]:
         """Every item of a study with its unit, family, template and category, by benchmark and item; empty in
@@ -363,7 +363,7 @@ class Store(ProgressReader, OutcomeReader, CheckReader):
         return digests.covered(self._db)
 
     def uncovered(self, recorded: Mapping[str, Sequence[str]]) -> list[str]:
-        """What is `covered` now and was not when a run recorded these columns, by table."""
+        """The columns, by table, that are `covered` now but were not among those that a run recorded."""
         return digests.uncovered(self._db, recorded)
 
     def table_digests(
@@ -415,7 +415,7 @@ class Store(ProgressReader, OutcomeReader, CheckReader):
         )
 
     def known(self, calls: Iterable[str]) -> list[str]:
-        """Those of these calls that are in the store, answered or not, sorted."""
+        """The calls among these that are in the store, answered or not, sorted."""
         find = "SELECT 1 FROM call WHERE id = ?"
         return [call for call in sorted(calls) if self._db.execute(find, [call]).fetchone()]
 
@@ -475,7 +475,7 @@ class Store(ProgressReader, OutcomeReader, CheckReader):
         return object_of(row[0]), document_of(row[1])
 
     def answers_of(self, calls: Iterable[str]) -> dict[str, str]:
-        """The answers (JSON) of those of these calls that have one, by call id."""
+        """The answers (JSON) of the calls among these that have one, by call id."""
         answers = {}
         for call in calls:
             row = self._db.execute("SELECT answer FROM call WHERE id = ?", [call]).fetchone()
@@ -565,7 +565,7 @@ class Store(ProgressReader, OutcomeReader, CheckReader):
         return digests.digest_of_judgements(self._db, stamp)
 
     def first_judgement(self, stamp: str) -> str | None:
-        """When the first reply of a judge was there (UTC, ISO 8601); None while there is none."""
+        """When the first reply of a judge was stored (UTC, ISO 8601); None while there is none."""
         row = self._db.execute(
             """SELECT min(finished) FROM call WHERE id IN
                (SELECT call FROM judgement JOIN cell ON cell.id = judgement.cell WHERE stamp = ?)""",

@@ -1,4 +1,4 @@
-"""The write side of a store: every answer durable before it is counted, every request recorded."""
+"""Writes a store: every answer is durable before it is counted, and every request is recorded."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence

@@ -1,5 +1,5 @@
-"""Calls in batches at a provider, which answers within a day for less money: what is submitted when, and what
-follows from what came of it."""
+"""Sends calls to a provider in batches, which it answers within a day for less money. Decides what to submit
+when, and what to do with the results."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""The engine of one model behind an address."""
+"""The engine that asks one model behind an address over HTTP, within limits of rate and money."""
 
 import asyncio
 import json
@@ -186,7 +186,7 @@ class ApiEngine:
         return {}
 
     def rest(self) -> None:
-        """Nothing of it takes memory that another model may want."""
+        """Do nothing: a remote model takes no memory that another model may need."""
 
     def close(self) -> None:
         """Close every connection."""
@@ -434,7 +434,7 @@ class ApiEngine:
         return (read + 1) * (len(texts) + 1) + sum(len(text.encode()) for text in texts)
 
     def _path(self, call: Call) -> str:
-        """Where a text is asked for."""
+        """The path at which a text is requested."""
         return "/chat/completions" if self._prompts is None and call.prompt.chat_template else "/completions"
 
     def repeats(self, call: Call) -> bool:
@@ -524,7 +524,7 @@ def _complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 def _three_calls(calls: Sequence[Call]) -> Sequence[Call]:
-    """Three of some calls, far apart."""
+    """Three of these calls, far apart in their order."""
     return calls[:: max(1, len(calls) // 3)][:3]
 
 
@@ -535,7 +535,7 @@ def _text_body(
 
 
 async def _with_less(dropped: int, ask: Callable[[], Awaitable[RequestResult]]) -> RequestResult:
-    """Ask with so many exemplars less."""
+    """Ask with this many exemplars fewer."""
     result = await ask()
     if dropped:
         result.sent["exemplars_dropped"] = dropped

@@ -1,5 +1,4 @@
-"""Which parameters an endpoint honours, and likelihoods of candidates if it proves that it scores given
-tokens.
+"""Finds which parameters an endpoint honours, and has it score candidates once it proves that it can.
 
 What an endpoint honours is found by asking it in the way in which the study will. A server may take a
 parameter and do nothing with it, or sample with one that nobody stated, and it may do so on one endpoint
@@ -9,7 +8,7 @@ study asks for texts show it before the first call; seven where logprobs are ref
 are scored besides.
 
 `/completions` with `echo` and `logprobs` returns the log-probability of every token of a text behind those
-before it. Servers differ in whether they do, and some return something else under that name, so the endpoint
+before it. Servers differ: some do not, and some return something else under that name. So the endpoint
 is tried first: the numbers must belong to the given text and stand at their own tokens, be the same wherever
 the same text begins, and add up to more for what the model itself writes than for noise.
 
@@ -101,7 +100,7 @@ async def _greedy(ask: PostJson, body: AskedAs) -> "tuple[wire.ParsedReply, Toke
 
 
 async def _draws(ask: PostJson, body: AskedAs) -> Honours:
-    """What becomes of temperature and seed."""
+    """Whether the endpoint honours temperature and seed."""
     drawn = [await _text(ask, *body(OPEN, {**HOT, "seed": seed})) for seed in SEEDS]
     if None in drawn:
         return {"temperature": "refused", "seed": "refused"}

@@ -1,5 +1,4 @@
-"""Many calls at once, as many as the endpoint allows, each repeated until it is answered or has failed for
-good.
+"""Sends calls, as many at once as the endpoint allows; repeats each until it is answered or fails for good.
 
 How many requests may be open at once is learnt from what the endpoint says: slow start and additive growth as
 in TCP congestion control (Jacobson 1988), with the pauses that HTTP states (RFC 9110, Retry-After). A round

@@ -1,4 +1,4 @@
-"""The OpenAI protocol: what is sent for a call, what a response says, what can go wrong. Pure."""
+"""Translates calls into requests of the OpenAI protocol, and responses into answers or errors. Pure."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The local engine: transformers on torch."""
+"""Answers calls with a local model: the engine on transformers and torch."""
 
 import gc
 import hashlib

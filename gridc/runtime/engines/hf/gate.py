@@ -1,5 +1,6 @@
-"""Decides by proof how a model is computed: each faster path must give what the model itself gives, or a
-smaller twin of it.
+"""Decides by proof how a model is computed: a faster path is taken only where it gives what the model gives.
+
+The proof is made on the model itself or on a smaller twin of it.
 
 Sequences of random tokens go through the model's own attention, in each implementation it has, and through
 the path: trunk, stems and steps, with branches in the stems and in the steps. Logits are compared at every
@@ -70,7 +71,7 @@ _STATIC_ROPES = frozenset({"default", "linear", "yarn", "llama3", "proportional"
 
 
 class NoProvedPath(ValueError):
-    """No path gives what the model gives."""
+    """No path reproduces what the model computes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class PathTrial:
     rounding: float | None = None
 
     def manifest(self) -> dict[str, Any]:
-        """What the store keeps of it."""
+        """The record of it that the store keeps."""
         numbers = {"tokens": self.tokens, "worth": self.worth, "noise": self.noise}
         reduced = {"apart": self.apart, "rounding": self.rounding}
         known = {name: value for name, value in reduced.items() if value is not None}
@@ -148,7 +149,7 @@ class ProvedPath:
     proof: PathTrial | None
 
     def manifest(self) -> dict[str, Any]:
-        """What the store keeps of it."""
+        """The record of it that the store keeps."""
         kept = {"up_to": self.limit, "why": self.why, "check": self.trial.manifest()}
         if self.exact:
             return kept
@@ -172,7 +173,7 @@ class Lengths:
 
     @classmethod
     def of(cls, config: Any) -> "Lengths":
-        """As a configuration declares them."""
+        """The lengths that a configuration declares."""
         ropes = dict(_ropes(getattr(config, "rope_parameters", None) or {}))
         static = None
         if set(ropes) - _STATIC_ROPES:
@@ -211,7 +212,7 @@ def proved_path_from_json(model: Any, config: Any, shape: Shape, kept: Mapping[s
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A model on which paths are tried."""
+    """A model, or a twin of it, on which paths are tried."""
 
     model: Any
     config: Any
@@ -443,7 +444,7 @@ class _References:
         return self
 
     def compute(self, path: ComputePath) -> None:
-        """Have a path compute the sequences."""
+        """Have a path compute the reference sequences."""
         path.decode(*self._work(), frozenset())
 
     def _work(self) -> tuple[tuple[int, ...], tuple[int, ...], list[Member]]:

@@ -1,13 +1,13 @@
-"""Loading a model from the bytes that were hashed, at a precision or as shipped; its record.
+"""Loads a local model from the very bytes that were hashed, at a precision or as shipped, and records how.
 
-Each file is read once: its bytes are hashed, held against the lock, and parsed, those of a tensor in the
-memory that it keeps. Weights for a GPU, which may be more than this machine has memory for, are hashed in
-their files and copied from there, and the files must not have changed in between. Which files are read is
-decided here and not by the model's own words, so nothing outside its folder can be led in.
+Each file is read once: its bytes are hashed, checked against the lock, and parsed, with tensors parsed in the
+memory that they keep. Weights for a GPU, which may be more than this machine has memory for, are hashed in
+their files and copied from there, and the files must not have changed in between. This module
+decides which files are read, and the model's own files do not, so nothing outside its folder can get in.
 
 A checkpoint can be loaded as it is shipped: in the number format that its config.json states, quantised or
-not. Formats of which only some hardware multiplies the packed numbers are unpacked when the model is loaded,
-so that a model is the same on every machine and no kernel is downloaded that would run here.
+not. Some packed formats can be multiplied on some hardware only. They are unpacked when the model is loaded,
+so that a model is the same on every machine and no downloaded kernel runs here.
 """
 
 import copy
@@ -222,7 +222,7 @@ class _HashedFile:
 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:
-    """What moves when a file is written to or another one takes its place."""
+    """Properties of a file that change when it is written to or replaced."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
@@ -311,7 +311,7 @@ def shipped_type(config: Any) -> torch.dtype:
 
 
 def unpack_shipped(config: Any) -> None:
-    """Have transformers unpack what is to be unpacked."""
+    """Tell transformers to unpack the weights, where their format is one that gridc loads unpacked."""
     method = packed_format(config)
     if method is not None and FORMATS[method].unpacked:
         config.quantization_config = {**config.quantization_config, "dequantize": True}
@@ -659,7 +659,7 @@ def _unread(model: Any, config: Any, dimensions: Mapping[str, int], unexpected: 
 
 
 def _needless(model: Any, config: Any, names: Iterable[str]) -> set[str]:
-    """Those tensors that no answer of a text model needs."""
+    """The tensors that a text model needs for no answer."""
     text = config.get_text_config(decoder=True)
     layers = getattr(text, "num_hidden_layers", None) or 0
     drafting = range(layers, layers + (getattr(text, "num_nextn_predict_layers", None) or 0))
@@ -678,7 +678,7 @@ def _needless(model: Any, config: Any, names: Iterable[str]) -> set[str]:
 
 
 def _whole(config: Any) -> list[str]:
-    """The names of what the whole of a model consists of, of which only the text model is loaded."""
+    """The names of all parts of a model of which only the text model is loaded."""
     for kinds in (MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, MODEL_MAPPING):
         if type(config) in kinds:
             kind: Any = kinds[type(config)]
@@ -763,7 +763,7 @@ def free_share(device: torch.device) -> float:
 
 
 def _processor() -> str:
-    """What the CPU calls itself, else its architecture. `platform.processor` would start a program."""
+    """The CPU's name for itself, else its architecture. `platform.processor` would start a program."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:

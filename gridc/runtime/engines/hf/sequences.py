@@ -1,4 +1,4 @@
-"""Token sequences of calls: a trie of what they share, and the members of the forest that decodes them.
+"""Finds what token sequences share, so that the local engine computes each shared prefix once.
 
 A member of a forest is one path that a call needs: a greedy or sampled generation is a member that chooses
 its tokens; a candidate of a ranking is a member whose tokens are given. Members that stand on the same prompt
@@ -19,16 +19,17 @@ from typing import Any
 from gridc.runtime.engines.protocol import NEAR_TIE, Answer, Call
 
 ROOM = 16
-"""Paths get room for so many tokens at a time."""
+"""How many tokens the room for a path grows by at a time."""
 
 
 @dataclass(slots=True, eq=False)
 class Member:
     """One path. `given` are the tokens of a candidate, else None; `limit` is the most it may take, and
-    `dropped` how many exemplars its prompt left out for lack of room. What is `continued` later calls may
-    begin with. Of its choices `near_ties` depended on less than `NEAR_TIE`, `clear_ties` on less than half of
-    it and `possible_ties` on less than twice as much. A sampled one draws with `numbers`. An answer ends with
-    a string of `stops`: `stopped` says of many members which have come to one. Both are set where the member
+    `dropped` how many exemplars its prompt left out for lack of room. If it is `continued`, later calls
+    may begin with its tokens. `near_ties` counts its choices that depended on less than `NEAR_TIE`,
+    `clear_ties` those on less than half of that, `possible_ties` those on less than twice as much. A sampled
+    member draws with `numbers`. An answer ends with a string of `stops`: `stopped` says which of many members
+    have come to one. Both are set where the member
     is answered. The text of its first `read` tokens is known, and ends with `tail`, special tokens left out
     and kept."""
 
@@ -55,7 +56,7 @@ class Member:
     tail: tuple[str, str] = ("", "")
 
     def note(self, margin: float) -> None:
-        """Count a choice that depended on so much."""
+        """Count a choice that depended on a difference of `margin`, if that is close to a tie."""
         if margin < 2 * NEAR_TIE:
             self.possible_ties += 1
             self.near_ties += margin < NEAR_TIE
@@ -78,7 +79,7 @@ class Member:
 
 
 def by_prompt(members: Iterable[Member]) -> dict[tuple[int, ...], list[Member]]:
-    """Members by the prompt that they stand on, prompts in their order."""
+    """Members grouped by their prompt, prompts sorted."""
     standing: dict[tuple[int, ...], list[Member]] = {}
     for member in members:
         standing.setdefault(member.prompt, []).append(member)
@@ -168,6 +169,7 @@ def shared_length(left: Tokens, right: Tokens) -> int:
 def common_prefix(sequences: Iterable[Tokens]) -> int:
     """The length of the longest common prefix of all sequences."""
     found = list(sequences)
+    # In sorted order every other sequence lies between these two, so it has what they share.
     return shared_length(min(found), max(found))
 
 
@@ -224,6 +226,7 @@ def trunks(sequences: Sequence[Tokens], worth: int) -> list[SharedPrefix]:
     A prefix becomes a trunk when sharing it saves at least `worth` tokens over what the trunk below it
     saves already. A trunk is shorter than each of its sequences.
     """
+    # The last token stays out, so that something is left to compute for each sequence behind its trunk.
     heads = [each[:-1] for each in sequences]
     steps = [0, *(shared_length(left, right) for left, right in pairwise(heads))]
     shared_prefixes = [SharedPrefix((), [])]

@@ -309,7 +309,7 @@ class Asker:
         return Request("generate", self._models[cell.model], cell.setting.precision, prompt, parameters)
 
     def _requests(self, cell: Cell) -> Requests:
-        """The function that makes the calls of a cell without a scaffold. What they share is computed once."""
+        """The function that makes the calls of a cell without a scaffold. Common parts are computed once."""
         setting, model = cell.setting, self._models[cell.model]
         if not setting.ranks:
             drawn = self._generation(cell)

@@ -1,11 +1,13 @@
-"""Reads the answer out of free text: a response and the options in, the chosen option and its place out.
+"""Reads the answer out of a response in free text: which option it chooses, and where it says so.
 
-One rule serves every benchmark: the *last* valid answer marker counts, and only the item's own letters are
-answers. A last line that holds an option and nothing else counts as marked. "The answer is (A). On
-reflection, Answer: C" answers C; "the answer is clear" does not answer C, and "I cannot say" does not answer
-I. These are no answer: two different answers given as one ("Answer: A or B"), an answer that is taken back
-("it is not (C)", "Answer: C ... but (C) is wrong"), options that are repeated or discussed one after another
-without a choice, "neither" as the last word, and reasoning that was cut off before an answer.
+The functions are pure, and the rules are the same for every benchmark. The *last* valid answer marker counts,
+and only the item's own letters are answers. A last line with nothing but an option counts as marked. A model
+that says "the answer is (A). On reflection, Answer: C" has answered C; "the answer is clear" has not answered
+C, and "I cannot say" has not answered I.
+
+These are no answers: two options given as one answer ("Answer: A or B"), an answer that is taken back ("it is
+not (C)", "Answer: C ... but (C) is wrong"), options that are only repeated or discussed in turn, a last word
+of "neither", and reasoning that never reached an answer.
 """
 
 import re
@@ -33,8 +35,8 @@ class Extraction:
     `option` is the option's index, or None. `rule` names the rule that read it, or says why nothing
     could be read. `start` and `end` are the span of its letter or text in the response, in characters.
     `confidence` is `stated` where the response says that this is its answer, and `inferred` where it is
-    only what the response leaves standing. `answer` is what free text was read to, in the form in which
-    answers are compared; None where an option or a label says it.
+    only what the response implies. `answer` is an answer in free text, in the form in which answers are
+    compared; None where the answer is an option or a label.
     """
 
     option: int | None
@@ -53,13 +55,13 @@ def extract(
     labels: Sequence[str] | None = None,
     question: str = "",
 ) -> Extraction:
-    """What a response answers, in the part of it that answers this `question` (`own_part`).
+    """The option that a response chooses, read from the part that answers this `question` (`own_part`).
 
     The rules are tried in this order: the last option that the response commits to, behind a marker or a
     conclusion; a response that opens with its answer; a last sentence that concludes; a response of a few
     words that gives one option; and the only option that is not called wrong. A mention alone is no choice.
-    Of JSON only what is marked is read. Without lettered options only texts count. `labels` are those that
-    the options are shown under: letters, unless others are given.
+    In JSON only marked answers are read. Without lettered options only texts count. `labels` are the labels
+    that the options are shown under, letters by default.
 
     A number is also the number of a paragraph and a count, so it is an answer only behind a marker or a
     conclusion, alone on its line, or with its option's text.
@@ -88,7 +90,8 @@ def extract(
 def _by_rules(
     text: str, options: Sequence[str], labels: Sequence[str], begin: int, question: str, whole: bool
 ) -> Extraction:
-    """What the first rule reads that reads anything. Of the end of a text only what it commits to is read."""
+    """The answer by the first rule that finds one. Without `whole` the text is only the end of a response,
+    and only the first two rules are tried."""
     every = mentions(text, options, labels)
     if not every:
         return Extraction(None, "no answer")
@@ -110,27 +113,28 @@ def _by_rules(
 
 _DATA = ("{", "[", "```json")
 _TAIL, _CONTEXT = 500, 200
-"""Characters of the end of a response that is read alone, and of what must stand in it before an answer."""
+"""Characters of a long response's end that are read first, and how many of them must precede an answer."""
 _OF_THE_WHOLE = ("←", "<-", "✓", "✔", "✅", "☑", "[x]", "[X]", '":', "':", '" :', "' :")
-"""What an answer may have anywhere: a tick in a list of options, and a key of data."""
+"""Ticks in a list of options and keys of data: they may mark an answer far from the end."""
 
 
 def _tail(text: str) -> int | None:
-    """Where the last lines of a long response begin, which are read first: what it commits to last counts,
-    and only the sentences around that say whether it does."""
+    """Where the last lines of a long response begin. They are read first, because the last commitment counts
+    and only the sentences around it decide. None where the whole text has to be read."""
     if len(text) < 2 * _TAIL or text.lstrip().startswith(_DATA) or any(map(text.__contains__, _OF_THE_WHOLE)):
         return None
     line = text.rfind("\n", len(text) - 2 * _TAIL, len(text) - _TAIL)
     if line >= 0:
         return line
     sentence = text.rfind(". ", len(text) - 2 * _TAIL, len(text) - _TAIL)
-    # Whether words are quoted is told by the whole line.
+    # Only a whole line shows which words are in quotes.
     return None if sentence < 0 or '"' in text[text.rfind("\n", 0, sentence) + 1 :] else sentence
 
 
 def _exactly(text: str, options: Sequence[str], labels: Sequence[str]) -> tuple[int, int] | None:
     """The option that a response ends with in one of a few exact forms, such as "The answer is (C).", and its
-    place. No phrase could make anything else of it, and finding phrases is most of the work of reading."""
+    place; None for any other response."""
+    # A short cut: no phrase could change such an answer, and finding phrases takes most of the time.
     match = _EXACT.search(text, max(0, len(text) - 200))
     if match is None or not are_letters(labels) or text.lstrip()[:1] in ("{", "[", "`"):
         return None
@@ -179,8 +183,8 @@ class _ReadResponse:
         self.denied = [every[number] for number in sorted(denied)]
 
     def _near(self, every: Sequence[Mention]) -> list[tuple[int, int]]:
-        """The spans in which a phrase could lead to a mention: its sentence, and the one before where it is a
-        short one or its beginning. No phrase is looked for anywhere else."""
+        """The only spans that are searched for phrases, since no phrase elsewhere could lead to a mention.
+        Each begins with the sentence that stands `_PHRASE` characters before the mention."""
         spans: list[tuple[int, int]] = []
         for mention in every:
             begin = self._sentence(max(0, mention.start - _PHRASE))
@@ -234,9 +238,9 @@ class _ReadResponse:
 
     @cached_property
     def surveyed(self) -> set[int]:
-        """Where the lines begin that take up the options in turn, from the first one at the response's start,
-        with what is said of each. What heads such a line is not given as the answer, unless the first one
-        says nothing of its option or why it is the answer, or is said again."""
+        """The places of the options that head a survey: lines at the response's start that discuss the
+        options in turn. Such a head is not an answer. It is no survey where the first line says nothing
+        about its option or why it is the answer, or where the same option heads the next line again."""
         standing = {mention.start: mention for mention in self.standing}
         heads: list[Mention] = []
         for line in (0, *(match.end() for match in phrases.NEXT_LINE.finditer(self.text))):
@@ -256,7 +260,8 @@ class _ReadResponse:
         return any(character.isalnum() for character in self.text[named.end : following.start])
 
     def _wrong(self, every: Sequence[Mention], number: int) -> str | None:
-        """What calls a mention wrong: " is wrong". "B: false" does not where B's own text is "false"."""
+        """The words that call a mention wrong, such as " is wrong"; None where there are none. In "B: false"
+        the word does not count if it is an option's text."""
         match = phrases.WRONG.match(self.text, every[number].end)
         if match is None:
             return None
@@ -322,7 +327,7 @@ class _ReadResponse:
         return mention.letter or phrases.TELLS.match(self.text, mention.end) is None
 
     def _changed(self) -> set[int]:
-        """Where what an answer is changed to stands: "I'm changing my answer from B to D"."""
+        """The places of new answers, such as D in "I'm changing my answer from B to D"."""
         return {
             second.start
             for first, second in pairwise(self.every)
@@ -351,8 +356,8 @@ class _ReadResponse:
         return ticked[-1]
 
     def _keyed(self) -> tuple[Mention | None, list[Mention]]:
-        """The only option's text that is all of a value: `{"sentiment": "positive"}`. And the mentions in
-        values of which the name says that they are no answer."""
+        """The only option whose text is a whole value, as in `{"sentiment": "positive"}`, and the mentions in
+        values whose key shows that they are no answer."""
         if not self.whole:  # a value is read in a whole text, and so is its first line
             return None, []
         values = {mention.end: mention for mention in self.standing}
@@ -369,7 +374,7 @@ class _ReadResponse:
         return answers[-1] if len({mention.option for mention in answers}) == 1 else None, no_answers
 
     def _last_line(self) -> Mention | None:
-        """The option that the last of several lines names and no more: "B", "- **(B)**", "B. the miller"."""
+        """The option that is all there is on the last of several lines: "B", "- **(B)**", "B. the miller"."""
         begin = self.text.rstrip(_BLANK).rfind("\n") + 1
         named = [mention for mention in self.standing if mention.start >= begin]
         if not begin or not named or self._leads(begin) != named[0].start:
@@ -488,7 +493,7 @@ class _ReadResponse:
         return named if concludes else None
 
     def _preferred(self, mention: Mention) -> bool:
-        """Whether another option is put behind this one: "A, not B", "C over B"."""
+        """Whether this option is preferred to another one: "A, not B", "C over B"."""
         instead = phrases.INSTEAD.match(self.text, mention.end)
         if instead is None:
             return False
@@ -499,7 +504,7 @@ class _ReadResponse:
         return phrases.BEFORE.fullmatch(self.text, instead.end(), other.start) is not None
 
     def _sentence(self, place: int) -> int:
-        """Where the sentence that reaches to a place begins."""
+        """Where the sentence that contains a place begins."""
         return self._sentences[bisect_right(self._sentences, place) - 1]
 
     @cached_property
@@ -541,8 +546,8 @@ class _ReadResponse:
         return not any(map(str.isalnum, rest))
 
     def left(self) -> Mention | None:
-        """The only option of three or more that is not called wrong, at the last one that is, where no option
-        is named otherwise."""
+        """The only one of three or more options that is not called wrong, where no option is named in another
+        way. Its place is that of the last wrong one."""
         wrong = {mention.option for mention in self.denied}
         if self.options < 3 or len(wrong) != self.options - 1 or self._abstains():
             return None
@@ -573,7 +578,7 @@ class _ReadResponse:
         return None if phrases.DOUBTED.search(self.text, answers[-1].end) else answers[-1]
 
     def _before(self, mention: Mention) -> int:
-        """Where a mention's sentence begins, or what is looked at of a long one."""
+        """Where a mention's sentence begins, or in a long one `_PHRASE` characters before the mention."""
         return max(self._sentence(mention.start), mention.start - _PHRASE)
 
     def classified(self) -> Mention | None:
@@ -606,8 +611,8 @@ class _ReadResponse:
         return named if self._stops(named) or phrases.REASON.match(around[1]) else None
 
     def broken_off(self, answer: Mention) -> bool:
-        """Whether the response ends in the middle of a derivation behind this mention: what it would have
-        come to is not known."""
+        """Whether the response stops in the middle of a derivation after this mention, so that its result is
+        not known."""
         end = len(self.text.rstrip())
         if self.text[end - 1] in _ENDINGS or phrases.ENDS.match(self.text, answer.end):
             return False
@@ -667,15 +672,14 @@ class _ReadResponse:
         return next((mention for mention in reversed(self.standing) if chosen(mention)), None)
 
     def _conditional(self, mention: Mention) -> bool:
-        """Whether an "if" stands right behind a mention, or before it in its sentence and nothing in between
-        ends the condition."""
+        """Whether an "if" follows a mention directly, or stands before it in its sentence and the condition
+        does not end in between."""
         if phrases.IF_BEHIND.match(self.text, mention.end):
             return True
         return self._governed(self._conditions, self._breaks, mention)
 
     def _governed(self, places: Sequence[int], over: Sequence[int], mention: Mention) -> bool:
-        """Whether one of these places stands before a mention in its sentence, and none of the others in
-        between ends what it says."""
+        """Whether one of `places` stands before a mention in its sentence, with none of `over` in between."""
         ended, place = bisect_left(over, mention.start), bisect_left(places, mention.start)
         return self._under(places, mention) and (not ended or over[ended - 1] < places[place - 1])
 
@@ -701,7 +705,7 @@ class _ReadResponse:
 
     @cached_property
     def _changes(self) -> set[int]:
-        """Where the words end that say from what an answer is changed."""
+        """Where phrases like "changing my answer from" end."""
         return self._ends("from")
 
     def _abstains(self) -> bool:
@@ -743,8 +747,8 @@ class _ReadResponse:
         return [start for start, _ in self._said[name]]
 
     def _ends(self, name: str) -> set[int]:
-        """Where what is said ends, and where each of the words ends that may stand between it and an answer.
-        What is quoted from somebody is not said."""
+        """Where phrases of this name end, and where each filler word between them and an answer ends.
+        Quotations do not count."""
         ends = set[int]()
         for span in self._said[name]:
             ends |= self._led(*span, ends)
@@ -756,7 +760,7 @@ class _ReadResponse:
         return set() if begun is None else self._led(*begun.span(), set())
 
     def _led(self, start: int, end: int, places: set[int]) -> set[int]:
-        """The places that a phrase leads to, but for those that are known."""
+        """The places that a phrase leads to, up to the first one that is in `places` already."""
         ends = set[int]()
         place: int | None = None if self._quoted(start, end) else end
         while place is not None and place not in places and place not in ends:
@@ -786,7 +790,7 @@ class _ReadResponse:
 
 
 _ENDINGS = ".!?)]}*\"'$`|>;"
-"""What a whole response may end with."""
+"""Characters at the end of a response that was not broken off."""
 _PHRASE = 150
 """Characters of the longest phrase that leads to an answer."""
 _FEWEST = 3

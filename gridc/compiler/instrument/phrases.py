@@ -1,6 +1,6 @@
-"""What responses say: where they mention an option, and the phrases before and after it.
+"""Finds where a response mentions options, and the phrases around them. `extract` decides what they mean.
 
-The phrases say that an option is the answer, that it is not, or neither; what is made of them is `extract`'s.
+The phrases say that an option is the answer, that it is not, or neither.
 Responses can be degenerate ("Answer: " a thousand times), so no pattern may backtrack over a run of
 characters: the unbounded repetitions are possessive.
 """
@@ -17,19 +17,19 @@ from gridc.compiler.instrument.plain_text import fold, lowered
 
 _SPACELESS = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 GLUED = rf"[^\W_{_SPACELESS}]"
-"""A character that makes one word with a letter beside it. Chinese, Japanese and Korean need no space."""
+"""A character that forms a word with the letter next to it. Chinese, Japanese and Korean need no space."""
 
 GOES_ON = re.compile(
     r"\s*+(?:because|since|as|for|due|given|which|that|is|was|are|so|but|and|or|not|in|on|based|per|though|"
     r"over|rather|to|although|while|would|seems|appears|by|from|with|here|if|it|it's|he|she|they|we|there)\b",
     re.IGNORECASE,
 )
-"""A word that may follow an answer in the same sentence, and no noun that an article would precede."""
+"""A word that may follow an answer in the same sentence. It is no noun, so an A before it is no article."""
 
 
 class Mention(NamedTuple):
-    """An option's letter or text, at its place in the folded response. `ordinal`: it stands for the letter,
-    as "the second one" does."""
+    """An option's letter or text, with its span in the folded response. With `ordinal` it is words that stand
+    for the letter, such as "the second one"."""
 
     option: int
     start: int
@@ -39,14 +39,14 @@ class Mention(NamedTuple):
 
 
 def mentions(text: str, options: Sequence[str], labels: Sequence[str]) -> list[Mention]:
-    """Every mention, in order. A text goes before a letter that it contains and before a shorter text;
-    lists of the options that are merely repeated are left out. `labels` are those that the options are shown
-    under, none where only texts count."""
+    """Every mention, in order. A text takes precedence over a letter in it and over a shorter text. Lists
+    that only repeat the options are left out. `labels` are the labels that the options are shown under, none where
+    only texts count."""
     return _Finder.of(tuple(options), tuple(labels)).find(text)
 
 
 class _Finder:
-    """What one list of options is found by. Their texts are folded as responses are."""
+    """Finds one list of options in responses. The options' texts are folded as responses are."""
 
     def __init__(self, options: tuple[str, ...], labels: tuple[str, ...]) -> None:
         self._places = {label.upper(): place for place, label in enumerate(labels)}
@@ -77,7 +77,7 @@ class _Finder:
         return [mention for number, mention in enumerate(mentions) if number not in echoed]
 
     def _named(self, low: str) -> Iterator[Mention]:
-        """The options' texts: where two begin the longer one, and what it covers is no other."""
+        """Mentions by text. Where two texts begin at one place the longer one counts, and none inside it."""
         places = sorted(
             (start, rank, end, option)
             for rank, (option, words) in enumerate(self._texts)
@@ -91,7 +91,7 @@ class _Finder:
                 yield Mention(option, start, end, False)
 
     def _lettered(self, text: str, named: Sequence[Mention]) -> Iterator[Mention]:
-        """Letters outside of texts that are neither the pronoun I nor the article A."""
+        """Mentions by label, outside of texts, without the pronoun I and the article A."""
         covered, reach = iter(named), -1
         current = next(covered, None)
         for start, end in self._labelled(text):

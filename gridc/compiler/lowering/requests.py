@@ -1,4 +1,8 @@
-"""Lowering, second half: from a cell to its samples and calls, step by step of a scaffold."""
+"""Turns a cell into its samples and their calls: the second half of lowering.
+
+`Asker` renders the prompts of a study and makes the calls of plain cells. `ScaffoldOnItem` makes those of a
+scaffold, whose later calls depend on the answers to earlier ones.
+"""
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -45,13 +49,13 @@ from gridc.schema.models import engine_kind
 T = TypeVar("T")
 
 USUAL = 4.0
-"""Characters per token of English text, where no tokenizer is here to ask."""
+"""Characters per token of English text, assumed where no tokenizer can be asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaffoldOnItem:
-    """A scaffold on one item: the procedure, what it is given, how a turn is asked, and the strings that end
-    a reply."""
+    """A scaffold on one item. `request` makes a call of a turn of the procedure; `stops` are the strings that
+    end a reply."""
 
     procedure: Procedure
     scaffold: Scaffold
@@ -64,8 +68,11 @@ class ScaffoldOnItem:
         return self.procedure.converses
 
     def trace(self, answers: AnswerLookup, waves: int | None = None) -> SampleCalls:
-        """Run the procedure on the answers that are there, no further than so many waves of calls. An answer
-        without a text, of a call that failed for good, ends it and is the sample's own."""
+        """Run the procedure on the answers that are known, for at most `waves` waves of calls.
+
+        A call that failed for good has an answer without a text. The procedure ends with it, and it is the
+        sample's answer.
+        """
         calls: list[tuple[str | None, Request]] = []
         steps = self.procedure.run(self.scaffold, self.task)
         turns = next(steps)
@@ -90,8 +97,8 @@ class ScaffoldOnItem:
         raise AssertionError("count() does not end")
 
     def extent(self) -> Extent:
-        """How much it asks after its first calls: by made-up replies that lead to the fewest and to the most
-        calls. A reply is at most as long as its limit, and commonly half of that."""
+        """How much the scaffold asks after its first calls, by made-up replies that lead to the fewest and
+        to the most calls. A reply is expected to be half as long as its limit, and at most as long."""
         kind = self.procedure
         least, most = self._size(kind.shortest, 0), self._size(kind.longest, 1)
         middle = self._size(kind.longest, 0.5)
@@ -107,7 +114,8 @@ class ScaffoldOnItem:
         return Extent(least, expected, most)
 
     def steps(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The steps of its calls where it asks least, and where it asks most, by the same made-up replies."""
+        """The steps of the calls where the scaffold asks least and where it asks most, by the same made-up
+        replies."""
         kind = self.procedure
         return self._steps(kind.shortest, 0), self._steps(kind.longest, 1)
 
@@ -123,7 +131,7 @@ class ScaffoldOnItem:
                 return tuple(named)
 
     def _size(self, reply: StepReply, filled: float) -> Size:
-        """What is asked after the first wave, when replies fill that share of their limit."""
+        """How much is asked after the first wave if replies fill the share `filled` of their limit."""
         steps = self.procedure.run(self.scaffold, self.task)
         turns, size, first = next(steps), Size(), True
         while True:
@@ -146,7 +154,7 @@ class ScaffoldOnItem:
 
 
 def scaffold_procedure(scaffold: Scaffold, plugins: Mapping[str, Plugin]) -> Procedure:
-    """The procedure of a scaffold's kind. One of a plug-in that fails raises `UnavailableError` (GC342)."""
+    """The procedure of a scaffold's kind. A plug-in that fails raises `UnavailableError` (GC342)."""
     if not scaffold.kind.startswith(PLUGIN):
         return PROCEDURES[scaffold.kind]
     plugin = plugins[f"{GROUPS['scaffold']}:{scaffold.kind.removeprefix(PLUGIN)}"]
@@ -169,11 +177,11 @@ def scaffold_procedure(scaffold: Scaffold, plugins: Mapping[str, Plugin]) -> Pro
 
 
 Requests = Callable[[Item, Prompt, int], tuple[Request, ...]]
-"""The calls of a sample by its item, the item's prompt and the replicate."""
+"""Makes the calls of a sample from its item, the item's prompt and the replicate."""
 
 
 class Asker:
-    """Lowers the cells of one study. Prompts are rendered once and shared by the cells that ask them."""
+    """Lowers the cells of one study. Cells that ask the same prompts share the rendered ones."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -190,8 +198,8 @@ class Asker:
         return self._asked(cell.benchmark, setting.option_order, setting.items, setting.variant)
 
     def samples(self, cell: Cell, by_id: bool = False) -> Iterator[PlannedSample]:
-        """Every sample of a cell: items in file order, or in that of their ids, as a store has them;
-        replicates in turn."""
+        """Every sample of a cell, replicate by replicate for each item. Items come in file order, or with
+        `by_id` in the order of their ids, as in a store."""
         requests = self._requests(cell)
         prompted = list(zip(self.items(cell), self._prompts(*_rendered(cell)), strict=True))
         for item, prompt in sorted(prompted, key=lambda one: one[0].id) if by_id else prompted:
@@ -208,7 +216,7 @@ class Asker:
             yield from self.samples_of(once, item)
 
     def words(self, cell: Cell) -> Hashable:
-        """Equal for cells whose calls say the same about each item (`CallParts.words`)."""
+        """A key that is equal for cells whose calls say the same about each item (`CallParts.words`)."""
         setting = cell.setting
         asked: tuple[object, ...] = ()
         if setting.scaffolding is not None:  # it may hold tables, which have no hash
@@ -237,14 +245,14 @@ class Asker:
         return tuple(shown[place] for place in here.drawn(item.id, setting.shots))
 
     def exemplars(self, cell: Cell) -> tuple[Item, ...]:
-        """The items that some prompt of a cell shows with their answers, in the order of the study's."""
+        """The items that any prompt of a cell shows with their answers, in the study's order."""
         setting, here = cell.setting, self.study.items[cell.benchmark]
         shown = here.shown(setting.option_order, setting.variant)
         return tuple(shown[place] for place in sorted(here.seen(setting.shots)))
 
     def draws(self, cell: Cell) -> bool:
-        """Whether another call with the same words could get another answer: it is sampled, or a provider
-        gives it, whose answers may differ at temperature 0 too."""
+        """Whether a repeated call could get another answer: answers are sampled, or a provider gives them,
+        whose answers may differ even at temperature 0."""
         return not cell.setting.ranks and bool(cell.setting.temperature or cell.model in self._provided)
 
     def _of(self, cell: Cell, item: Item, prompt: Prompt, requests: Requests) -> Iterator[PlannedSample]:
@@ -257,7 +265,7 @@ class Asker:
     def _scaffolded(
         self, cell: Cell, scaffold: Scaffold, item: Item, prompt: Prompt
     ) -> Iterator[PlannedSample]:
-        """The samples under a scaffold, which puts the system prompt where it belongs by itself."""
+        """The samples of one item under a scaffold."""
         setting, procedure = cell.setting, scaffold_procedure(scaffold, self.study.plugins)
         if setting.ranks:
             message = f"{cell.key}: a scaffold answers in text, and `{setting.method}` reads none"
@@ -277,7 +285,7 @@ class Asker:
             yield PlannedSample(item, replicate, first, scaffolded)
 
     def _worded(self, cell: Cell, scaffold: Scaffold, item: Item) -> Scaffold:
-        """The scaffold with its prompts as they are said about an item."""
+        """The scaffold with its own prompts rendered for an item."""
         sources = (scaffold.wording or {}).get(cell.benchmark)
         if sources is None:
             return scaffold
@@ -292,7 +300,8 @@ class Asker:
         return scaffold.model_copy(update={"wording": {cell.benchmark: said}})
 
     def _turn(self, cell: Cell, parameters: Mapping[str, Any], turn: Turn) -> Request:
-        """The call of a turn. Workers who ask the same draw independently."""
+        """The call of a turn."""
+        # Equal requests are one call, and workers who ask the same must draw independently.
         if turn.worker and self.draws(cell):
             parameters = {**parameters, "worker": turn.worker}
         asked = cell.setting.effective()
@@ -300,7 +309,7 @@ class Asker:
         return Request("generate", self._models[cell.model], cell.setting.precision, prompt, parameters)
 
     def _requests(self, cell: Cell) -> Requests:
-        """What asks the calls of a plain cell. What its samples share is settled once."""
+        """The function that makes the calls of a cell without a scaffold. Common parts are computed once."""
         setting, model = cell.setting, self._models[cell.model]
         if not setting.ranks:
             drawn = self._generation(cell)
@@ -334,14 +343,14 @@ class Asker:
         return rank
 
     def _generation(self, cell: Cell) -> Callable[[Item, int], Mapping[str, Any]]:
-        """The parameters of a generation by item and replicate, which a greedy one does not depend on."""
+        """The parameters of a generation by item and replicate; greedy ones do not depend on these."""
         decoding = self._decoding(cell)
         if cell.setting.temperature == 0:
             return lambda item, replicate: decoding
         return lambda item, replicate: {**decoding, "item": item.id, "replicate": replicate}
 
     def _decoding(self, cell: Cell) -> dict[str, Any]:
-        """The parameters that all generations of a cell have; none where it ranks."""
+        """The parameters that all generations of a cell share; empty where the cell ranks."""
         setting = cell.setting
         if setting.ranks:
             return {}
@@ -350,10 +359,12 @@ class Asker:
             "temperature": setting.temperature,
         }
         apart = self.study.spec.sampling.independent
+        # Equal requests are one call: the levels of these axes would otherwise share one draw.
         if apart and self.draws(cell):
             greedy["arm"] = ",".join(f"{axis}={cell.levels[axis]}" for axis in apart)
         if setting.held("stop"):
             greedy["stop"] = list(setting.held("stop"))
+        # Neither top_p nor the seed changes a greedy answer; with them, equal calls would be made twice.
         if setting.temperature == 0:
             return greedy
         return {**greedy, "top_p": setting.top_p, "seed": self.study.spec.sampling.seed}
@@ -382,7 +393,7 @@ class Asker:
         return SpecError([Diagnostic("GC310", message, help=help)])
 
     def _texts(self, benchmark: str, shown: Setting, item: Item) -> Iterator[str]:
-        """The prompt, and where exemplars may be dropped the same with one less each."""
+        """The text of the prompt. Where exemplars may be dropped, also the texts with one less each time."""
         template, look = self.study.prompts[shown.prompt], shown.look
         blocks = [] if shown.in_turns else self._drawn(self._blocks(benchmark, shown), benchmark, shown, item)
         least = 0 if shown.overflow == "drop_exemplars" else len(blocks)
@@ -395,14 +406,14 @@ class Asker:
             yield text
 
     def _exemplar_blocks(self, benchmark: str, shown: Setting) -> dict[int, str]:
-        """The exemplars that some item shows, by their place."""
+        """The rendered exemplars that any item shows, by their place among the items."""
         places, exemplars = self._exemplars(benchmark, shown)
         template, style, look = self.study.prompts[shown.prompt], shown.options, shown.look
         blocks = exemplar_blocks(template, exemplars, style, look, shown.ranked_candidates)
         return dict(zip(places, blocks, strict=True))
 
     def _exemplar_turns(self, benchmark: str, shown: Setting) -> dict[int, Messages]:
-        """The same as turns of a chat."""
+        """The exemplars as a user's and an assistant's turn of a chat, by their place among the items."""
         places, exemplars = self._exemplars(benchmark, shown)
         template, style, look = self.study.prompts[shown.prompt], shown.options, shown.look
         return {
@@ -419,8 +430,8 @@ class Asker:
         return places, [exemplars[place] for place in places]
 
     def _before(self, benchmark: str, shown: Setting, item: Item) -> Messages:
-        """What is said before an item: its preamble in a chat, its own messages, and exemplars that are
-        turns."""
+        """The messages before an item: in a chat its preamble, then its own messages, then exemplars that are
+        shown as turns."""
         preamble = (("system", item.preamble),) if item.preamble and shown.chat_template else ()
         turns = (
             self._drawn(self._turns_of(benchmark, shown), benchmark, shown, item) if shown.in_turns else ()
@@ -433,14 +444,15 @@ class Asker:
 
 
 def _rendered(cell: Cell) -> tuple[str, Setting]:
-    """What a cell's prompts are rendered by. A scaffold sets the system prompt itself."""
+    """The benchmark and the part of the setting that determine a cell's prompts."""
     shown = cell.setting.shown
     scaffolded = cell.setting.scaffolding is not None
+    # A scaffold puts the system prompt into its own turns, so the prompt itself must not have it.
     return cell.benchmark, replace(shown, system=None, scaffold=None) if scaffolded else shown
 
 
 def _scripted(item: Item) -> tuple[ScriptedTool, ...]:
-    """The item's own tools."""
+    """The tools that an item brings with it."""
     return tuple(
         ScriptedTool(tool["name"], tool["description"], tuple(tool["results"].items())) for tool in item.tools
     )

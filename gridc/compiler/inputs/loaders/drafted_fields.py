@@ -1,7 +1,7 @@
 """A first field map for a user's own file, from the names of its columns and what they hold.
 
-It is a draft that a person reads: what was taken for what is said, and `rows.complete_loading` checks it on
-every row.
+It is a draft for a person to read. It says which column was taken for which field, and
+`rows.complete_from_rows` checks it on every row.
 """
 
 import json

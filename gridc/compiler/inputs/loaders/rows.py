@@ -1,7 +1,7 @@
-"""The general loader: CSV, JSONL, a JSON list or Parquet, with a map from columns to the parts of an item.
+"""The general loader `rows`: makes items from CSV, JSONL, a JSON list or Parquet by a map of their columns.
 
-`complete_loading` looks at all rows first: whether each column is there, and how the gold column names an
-option. `load` then makes the items of one file.
+`complete_from_rows` reads all rows first. It checks that each column exists, and infers how the gold column
+names an option. `load` then makes the items of one file.
 """
 
 import ast
@@ -51,8 +51,10 @@ WORDS_SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class CompletedLoading:
-    """What the loader has to be told, with what was found out filled in (`found`, as the lock records it),
-    and what a person should know about it (`said`)."""
+    """The spec's table `loading` with the inferred keys filled in.
+
+    `found` has only the inferred keys, as the lock records them; `said` has remarks for a person to read.
+    """
 
     loading: Loading
     found: Mapping[str, str]
@@ -60,10 +62,10 @@ class CompletedLoading:
 
 
 def complete_from_rows(files: Sequence[File], loading: Loading) -> CompletedLoading:
-    """Look at every row of the files before any item is made.
+    """Check every row of the files before any item is made, and infer what the spec leaves out.
 
-    Raises `Malformed` for a file that cannot be read, and `Misread` for a column that is not there or a way
-    of naming options that the data contradict or leave open.
+    Raises `Malformed` for a file that cannot be read, and `Misread` for a missing column or where the way of
+    naming options contradicts the data or cannot be inferred from them.
     """
     fields = _fields(loading)
     read = {file.name: records(file) for file in files}
@@ -71,6 +73,7 @@ def complete_from_rows(files: Sequence[File], loading: Loading) -> CompletedLoad
     remarks += [*_judged(read, fields), *_reversed(fields)]
     _require_columns(read, fields)
     _require_choice(fields)
+    # With "leave_out", rows with unknown words are left out one by one.
     if loading.malformed == "error":
         _require_meanings(read, fields)
     inferred: dict[str, str] = {}
@@ -101,7 +104,7 @@ def complete_from_rows(files: Sequence[File], loading: Loading) -> CompletedLoad
 
 
 def _remarks(read: Mapping[str, Records], fields: Fields, loading: Loading) -> Iterator[str]:
-    """What a person should know of the rows that are read: those that are left out are not counted."""
+    """Remarks about the rows that become items. Rows that are left out are not counted."""
     if loading.malformed == "leave_out":
         read = {
             name: replace(table, rows=tuple(_read(table, fields, loading))) for name, table in read.items()
@@ -113,7 +116,7 @@ def _remarks(read: Mapping[str, Records], fields: Fields, loading: Loading) -> I
 
 
 def _read(table: Records, fields: Fields, loading: Loading) -> Iterator[tuple[int, Any]]:
-    """The rows that items are made of."""
+    """The rows that become items, with their numbers."""
     for number, row in table.rows:
         try:
             items_of_rows([(number, row)], lambda at, raw_row: _item(str(at), raw_row, fields, loading))
@@ -142,11 +145,12 @@ def _fields(loading: Loading) -> Fields:
 
 
 def _require_columns(read: Mapping[str, Records], fields: Fields) -> None:
-    """Each name of the field map is one that some row has."""
+    """Raises `Misread` for a name in the field map that is a column of no row."""
     columns = list(dict.fromkeys(name for table in read.values() for name in table.names))
     if not any(table.rows for table in read.values()):
         return
     for path, name in fields.columns.items():
+        # A name may point into a list, as in `choices.0`; columns are known without such places.
         if name not in columns and re.sub(r"\.\d+(?=\.|$)", "", name) not in columns:
             near = get_close_matches(name, columns, n=1, cutoff=0.6)
             padded = next((column for column in columns if column != column.strip() == name), None)
@@ -163,7 +167,7 @@ def _require_columns(read: Mapping[str, Records], fields: Fields) -> None:
 
 
 def _require_choice(fields: Fields) -> None:
-    """The gold column is none of the options: it would name itself in every row."""
+    """Raises `Misread` where the gold column is also an option: it would name itself in every row."""
     columns = fields.options if isinstance(fields.options, tuple) else ()
     if len(columns) > 1 and fields.gold in columns:
         letter = LETTERS[columns.index(str(fields.gold))]
@@ -176,7 +180,8 @@ def _require_choice(fields: Fields) -> None:
 
 
 def _require_order(fields: Fields, rule: GoldRule) -> None:
-    """Columns that are marked A, B, C or 1, 2, 3 stand in that order, where gold goes by their order."""
+    """Raises `Misread` where gold names options by their place, and the columns of options are marked A, B, C
+    or 1, 2, 3 but listed in another order."""
     columns = fields.options if isinstance(fields.options, tuple) else ()
     ordered = in_order(columns)
     if rule in ("letter", "index", "one_based") and ordered not in (None, columns):
@@ -188,7 +193,8 @@ def _require_order(fields: Fields, rule: GoldRule) -> None:
 
 
 def _require_truth(survey: GoldSurvey, rule: GoldRule, fields: Fields) -> None:
-    """0 and 1 beside no and yes name them as everyone reads them, or the spec says that they are places."""
+    """Raises `Misread` where an inferred rule reads 0 and 1 as places, so that 0 means yes or 1 means no. A
+    spec that means places states `loading.gold`."""
     case = next((case for case in survey.cases if _contrary(case, case.under(rule))), None)
     if rule != "index" or case is None:
         return
@@ -207,20 +213,20 @@ def _require_truth(survey: GoldSurvey, rule: GoldRule, fields: Fields) -> None:
 
 
 def _contrary(case: Case, named: int | None) -> bool:
-    """Whether 0 names yes, or 1 no, of options that are these two."""
+    """Whether the options are yes and no, and 0 names yes or 1 names no."""
     truths = [_truth(option) for option in case.options]
     return sorted(truths, key=str) == [0, 1] and named is not None and truths[named] != named
 
 
 def _truth(text: str) -> int | None:
-    """1 of yes and true, 0 of no and false; None of another text."""
+    """1 for a text in `YES`, 0 for one in `NO`, None for any other text."""
     word = text.strip().casefold()
     return 1 if word in YES else 0 if word in NO else None
 
 
 def in_order(names: Sequence[str]) -> tuple[str, ...] | None:
-    """Names that differ in a last letter or digit alone, by that mark: A to D, choice1 to choice4. None where
-    the names are no such series."""
+    """Names that differ only in their last letter or digit (A to D, choice1 to choice4), sorted by it. None
+    where the names are not a series without gaps that begins at a, 0 or 1."""
     marks = {name[-1:].lower(): name for name in names}
     places = sorted(map(ord, marks)) if all(marks) else []
     consecutive = places == list(range(places[0], places[0] + len(places))) if places else False
@@ -230,7 +236,7 @@ def in_order(names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def folded_name(name: str) -> str:
-    """The name of a column whatever its case and whatever stands between its words."""
+    """The name of a column in lower case, with underscores between its words."""
     return re.sub(r"[\s_\-]+", "_", name.strip().lower())
 
 
@@ -243,13 +249,13 @@ MEANINGS: Mapping[str, Literal["comply", "refuse"]] = {
     **dict.fromkeys(("harmful", "unsafe", "toxic", "malicious"), "refuse"),
     **dict.fromkeys(("harmless", "unharmful", "benign", "safe", "nontoxic", "non-toxic"), "comply"),
 }
-"""What words stand for where prompts are to be refused or complied with."""
+"""The behaviour that words for a kind of prompt ask for."""
 YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 
 
 def likely_behaviour(column: str, word: str) -> Literal["comply", "refuse"] | None:
-    """What a word of a column most likely stands for where prompts are to be refused or complied with: of
-    `harmful` a refusal, and of `yes` what the name of the column says. None where nothing says it."""
+    """The behaviour that a word in a column most likely asks for: `harmful` asks for a refusal, and `yes` for
+    what the column's name says. None where neither the word nor the name tells."""
     folded = word.strip().casefold()
     if folded not in (*YES, *NO):
         return MEANINGS.get(folded)
@@ -269,9 +275,12 @@ _PROMPT = re.compile(r"(?:^|_)(?:expected|prompt|input|question|query|request|in
 
 
 def about_responses(names: Sequence[str]) -> frozenset[str]:
-    """Columns that say, or may say, what a model once responded and how that was judged: `response_harm`, all
-    that begin as a column of responses does (`GPT4_action` beside `GPT4_response`), and beside a plain column
-    of responses all that do not name the prompt."""
+    """Columns that hold, or may hold, a model's earlier response or a judgement of it.
+
+    These are columns that name a response (`response_harm`) and columns that begin as a column of responses
+    does (`GPT4_action` next to `GPT4_response`). Where a column is named just `response`, they are all
+    columns whose names do not point to the prompt.
+    """
     folded = {name: folded_name(name).rpartition(".")[2] for name in names}
     plain = any(
         re.fullmatch(rf"(?:model_)?(?:{RESPONSE})", folded_column) for folded_column in folded.values()
@@ -292,7 +301,8 @@ def about_responses(names: Sequence[str]) -> frozenset[str]:
 
 
 def _require_meanings(read: Mapping[str, Records], fields: Fields) -> None:
-    """Each word of a column that a map reads stands for something, and `expected` is comply or refuse."""
+    """Raises `Misread` for words that a field's map does not list, and where `expected` is neither comply nor
+    refuse."""
     for key in ("query", "context", *INDEXED, "expected"):
         field = getattr(fields, key)
         if key != "expected" and not isinstance(field, FieldValue):
@@ -310,8 +320,7 @@ def _require_meanings(read: Mapping[str, Records], fields: Fields) -> None:
 
 
 def _unknown_words(key: str, field: str | FieldValue, words: Sequence[str], unread: Counter[str]) -> Misread:
-    """What to say of words that stand for nothing: how many rows have them, and the map that would read
-    them."""
+    """The finding about words without a meaning: how many rows have them, and a map that would read them."""
     count = sum(unread[word] for word in words)
     shown = ", ".join(spelled(short(word)) for word in words[:WORDS_SHOWN])
     more = f" and {len(words) - WORDS_SHOWN:,} more words" if len(words) > WORDS_SHOWN else ""
@@ -340,7 +349,7 @@ def _unknown_words(key: str, field: str | FieldValue, words: Sequence[str], unre
 
 
 def _looks_like_data(names: Sequence[str], read: Mapping[str, Records]) -> bool:
-    """Whether what stands for the names of columns is long or a number, as in a file without a header."""
+    """Whether a column's name is long or a number, as in a file without a header."""
     rows = [row for table in read.values() for _, row in table.rows[:1] if isinstance(row, dict)]
     flat = not any(isinstance(value, dict) for row in rows for value in row.values())
     return flat and any(len(name) > 40 or name.strip().isdecimal() for name in names)
@@ -353,7 +362,7 @@ def _files(read: Mapping[str, Records]) -> str:
 def _cases(
     read: Mapping[str, Records], fields: Fields, keys: Sequence[str] = INDEXED, removes: bool = False
 ) -> Iterator[Case]:
-    """Every value that has to name an option, where the row has options and the value is not empty."""
+    """Every value that has to name an option, as far as it is not empty and its row has several options."""
     several = len(read) > 1
     for key in keys:
         column = getattr(fields, key)
@@ -372,7 +381,7 @@ def _cases(
 
 
 def are_lettered(read: Records, fields: Fields) -> bool:
-    """Whether the options of every row are nothing but letters, or numbers that its question lists."""
+    """Whether the options of every row are just A, B, C, or numbers under which its question lists them."""
     try:
         asked = [(_text(row, fields.query or ""), _options(row, fields)) for _, row in read.rows]
         return all(own_letters(Item("row", query, options)) is not None for query, options in asked)
@@ -381,19 +390,22 @@ def are_lettered(read: Records, fields: Fields) -> bool:
 
 
 FEW_LABELS = 4
-"""Labels of which fewer may be there by chance, as in "A. Lincoln" and "B. Obama"."""
+"""How many labels are enough to be sure of them. Fewer may be chance, as in "A. Lincoln" and "B. Obama"."""
 
 
 def _removed(options: tuple[str, ...]) -> CarriedLabels | None:
-    """The labels that are taken off options, where they carry some and are more than these."""
+    """The labels that are removed from options. None where there are none, or nothing else in the options."""
     carried = carried_labels(options)
     return None if carried is None or carried.alone else carried
 
 
 def _find_labels(read: Mapping[str, Records], loading: Loading, fields: Fields) -> str | None:
-    """What to say of labels in the texts of options that all rows have, and that are removed; None where none
-    are, or the spec says what becomes of them. Raises `Misread` where most rows have them and others not:
-    which of these are mistakes, only a person can tell."""
+    """The remark that the options of all rows have labels in their texts, which are removed. None where no
+    labels are removed, or the spec states `labels`.
+
+    Raises `Misread` where at least half of the rows have labels and the others have none: only a person can
+    tell which rows are mistakes.
+    """
     rows: dict[bool, list[tuple[str, tuple[str, ...]]]] = {True: [], False: []}
     for name, table in read.items() if loading.labels is None else ():
         for number, row in table.rows:
@@ -427,7 +439,7 @@ def _find_labels(read: Mapping[str, Records], loading: Loading, fields: Fields) 
 
 
 def _require_one_way(read: Mapping[str, Records], fields: Fields, removes: bool) -> None:
-    """Raises `Misread` where each column names options in one way, and they differ in it."""
+    """Raises `Misread` where two columns name options in different ways, such as letters and texts."""
     ways: dict[str, GoldRule] = {}
     for key in INDEXED:
         survey = GoldSurvey(tuple(_cases(read, fields, (key,), removes)))
@@ -442,7 +454,7 @@ def _require_one_way(read: Mapping[str, Records], fields: Fields, removes: bool)
 
 
 def _require_rule(survey: GoldSurvey, stated: GoldRule, fields: Fields) -> list[str]:
-    """What to know about a rule that the spec states. Raises `Misread` where another one reads more."""
+    """Remarks about a rule that the spec states. Raises `Misread` where another rule reads more rows."""
     best = max(survey.reads(rule) for rule in WORDS)
     if survey.reads(stated) < best and survey.fitting:
         rivals = [rule for rule in survey.fitting if rule != stated]
@@ -486,7 +498,7 @@ def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) 
 
 
 def _mixed(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> Misread:
-    """What to say of values that no one rule reads."""
+    """The finding about values that no single rule reads."""
     values = sorted({_word(case.value) for case in survey.cases})
     if all(gold_marks(case.value) for case in survey.cases):
         problem = (
@@ -519,7 +531,7 @@ def _mixed(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> M
 
 
 def _corrected(survey: GoldSurvey, rule: GoldRule, unread: Case | None) -> str:
-    """How the rows that a rule does not read come to be read, or to be left out."""
+    """The help about rows that a rule does not read: how to correct them or leave them out."""
     count = len(survey.cases) - survey.reads(rule)
     meant = None if unread is None else _meant(unread)
     others_like_it = {1: "", 2: ", and correct the other one like it"}
@@ -532,7 +544,7 @@ def _corrected(survey: GoldSurvey, rule: GoldRule, unread: Case | None) -> str:
 
 
 def _meant(case: Case) -> str | None:
-    """What to write into the gold column of a row; None where that is not known."""
+    """The help that says what to write into the gold column of a row; None where nothing comes near."""
     near = case.nearly
     return (
         None
@@ -544,7 +556,7 @@ def _meant(case: Case) -> str | None:
 
 
 def _choices(survey: GoldSurvey, rules: Sequence[GoldRule]) -> str:
-    """The rules to choose from, each with what it makes of a row."""
+    """The rules to choose from, each with the answer that it gives to one row."""
     if len(rules) == 1:
         return f'gold = "{rules[0]}"? Then {survey.cases[0].answered(rules[0])}'
     case = survey.parted(rules[0], rules[1])
@@ -553,15 +565,15 @@ def _choices(survey: GoldSurvey, rules: Sequence[GoldRule]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RivalGold:
-    """Another column that names an option in every row, and in `differ` of them not the right one."""
+    """Another column that names options. In `differ` rows it names another option than the gold column."""
 
     column: str
     differ: int
 
 
 def rival_golds(read: Mapping[str, Records], fields: Fields) -> Iterator[RivalGold]:
-    """Columns that by their names say which option is right, and by their values say otherwise than the gold
-    column does, however both are read."""
+    """Columns that are named like a gold column (`GOLDS`) but disagree with it, by every rule that reads
+    both."""
     if not isinstance(fields.gold, str):
         return
     options = fields.options if isinstance(fields.options, tuple) else ()
@@ -576,6 +588,7 @@ def rival_golds(read: Mapping[str, Records], fields: Fields) -> Iterator[RivalGo
     }
     for name in rivals:
         gold_survey, other = surveys[fields.gold], surveys[name]
+        # With unequal numbers of cases, a value is missing somewhere: the two have no common rows to compare.
         if not gold_survey.complete or not other.complete or len(gold_survey.cases) != len(other.cases):
             continue
         differ = min(
@@ -591,7 +604,7 @@ def rival_golds(read: Mapping[str, Records], fields: Fields) -> Iterator[RivalGo
 
 
 def _reversed(fields: Fields) -> Iterator[str]:
-    """That a map puts words into the other behaviour than they say."""
+    """A remark where a map gives words the behaviour opposite to their usual meaning."""
     field = fields.expected
     if not isinstance(field, FieldValue) or field.column is None:
         return
@@ -605,7 +618,7 @@ def _reversed(fields: Fields) -> Iterator[str]:
 
 
 def _judged(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
-    """That what is expected may be what another model did."""
+    """A remark where the column that `expected` reads may record what another model did."""
     names = list(dict.fromkeys(name for table in read.values() for name in table.names))
     column = None if fields.expected is None else _called(fields.expected)
     if column in about_responses(names):
@@ -656,12 +669,12 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
 
 
 def _question_key(row: Any, fields: Fields) -> str:
-    """What a row asks, to tell rows apart."""
+    """The text of a row's question, by which rows are told apart."""
     return str(_raw(row, fields.query or fields.turns or fields.messages or ""))
 
 
 def _conversation(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, ...]]:
-    """What was said before the query, the query, and what the user says after its reply."""
+    """The messages before the query, the query, and the user's later turns. Raises `ValueError`."""
     if fields.query is not None:
         return (), _text(row, fields.query), ()
     if fields.turns is not None:
@@ -748,7 +761,7 @@ _FUNCTION = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 def _functions(row: Row, name: str) -> tuple[dict[str, Any], ...]:
-    """The functions of a row, in the protocol's own form or as what it has in `function`. Raises
+    """The functions of a row, each wrapped as `{"type": "function", "function": {...}}` or bare. Raises
     `ValueError`."""
     functions = []
     for listed in _list(at(row, name), name):
@@ -771,7 +784,7 @@ def _functions(row: Row, name: str) -> tuple[dict[str, Any], ...]:
 
 
 def _json_value(column: str, value: Any) -> Any:
-    """A value of a further column, as JSON has it. Raises `ValueError` for what JSON does not have."""
+    """A value as JSON holds it. Raises `ValueError` for a value that JSON cannot hold."""
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
@@ -781,14 +794,14 @@ def _json_value(column: str, value: Any) -> Any:
 
 
 def _raw(row: Any, field: str | FieldValue | SplitColumn) -> Any:
-    """What stands in the row for a field, before a map puts it into other words."""
+    """The value that a row has for a field, before the field's map is applied."""
     if isinstance(field, FieldValue):
         return field.constant if field.column is None else at(row, field.column)
     return at(row, field if isinstance(field, str) else field.column)
 
 
 def _meaning(field: str | FieldValue, value: Any) -> Any:
-    """What a value that is not empty stands for; None where the field's map does not say."""
+    """The meaning of a value (not an empty one) by the field's map; None where the map does not list it."""
     if isinstance(field, str) or field.map is None:
         return value
     word = _word(value)
@@ -797,12 +810,12 @@ def _meaning(field: str | FieldValue, value: Any) -> Any:
 
 
 def _word(value: Any) -> str:
-    """A value as a map names it."""
+    """A value as a key of a map: true and false are written as in JSON."""
     return json.dumps(value) if isinstance(value, bool) else str(value).strip()
 
 
 def _value(row: Row, field: str | FieldValue) -> Any:
-    """The value of a field. Raises `ValueError` where the field's map does not name what stands there."""
+    """The value of a field. Raises `ValueError` where the field's map does not list the value."""
     raw = _raw(row, field)
     meaning = raw if is_empty(raw) else _meaning(field, raw)
     if meaning is None and raw is not None:
@@ -840,14 +853,14 @@ def _references(row: Row, named: tuple[str, ...] | SplitColumn) -> tuple[str, ..
 
 
 MARKS = ("|", ";")
-"""What may stand between several right answers in one text."""
+"""Marks that may separate several right answers in one text."""
 OFTEN = 5
-"""Of so many rows one at least has the mark, where it is no accident."""
+"""A mark is taken for a separator if at least one row in so many has it; fewer may be an accident."""
 
 
 def _unsplit(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
-    """That the texts of right answers may hold several. A mark may also be part of an answer, so that none is
-    split unless the spec says so."""
+    """A remark where one text may hold several right answers. A mark may also be part of an answer, so texts
+    are split only where the spec says so."""
     for name in fields.references if isinstance(fields.references, tuple) else ():
         cells = [at(row, name) for table in read.values() for _, row in table.rows if isinstance(row, dict)]
         texts = [cell for cell in cells if isinstance(cell, str) and "\n" not in cell]
@@ -890,7 +903,7 @@ def _labels(row: Row, fields: Fields) -> tuple[str, ...] | None:
 
 
 def _listed(row: Row, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The texts of several columns, less empty ones at the end; or of the one list that a key holds."""
+    """The texts of several columns, or of a list in a single column, without empty ones at the end."""
     values = [at(row, name) for name in names]
     if len(values) == 1:
         values = _list(values[0], names[0])
@@ -907,11 +920,13 @@ def _listed(row: Row, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _list(value: Any, name: str) -> list[Any]:
-    """The list that a field holds: as it is, as a table by letter, or written out in JSON or Python."""
+    """The list in a field: a list, a table with the keys A, B, C, or one of these written in JSON or Python.
+    Any other value is a list of one, and an empty value is an empty list."""
     if isinstance(value, str) and value.strip()[:1] in ("[", "{"):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
+            # Python's str() of a list has single quotes, which JSON refuses.
             try:
                 value = ast.literal_eval(value.strip())
             except (ValueError, SyntaxError, MemoryError, RecursionError):

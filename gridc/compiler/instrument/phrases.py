@@ -39,9 +39,11 @@ class Mention(NamedTuple):
 
 
 def mentions(text: str, options: Sequence[str], labels: Sequence[str]) -> list[Mention]:
-    """Every mention, in order. A text takes precedence over a letter in it and over a shorter text. Lists
-    that only repeat the options are left out. `labels` are the labels that the options are shown under, none where
-    only texts count."""
+    """Every mention, in order. A text takes precedence over a letter in it and over a shorter text.
+
+    Lists that only repeat the options are left out. `labels` are the labels that the options are shown under,
+    none where only texts count.
+    """
     return _Finder.of(tuple(options), tuple(labels)).find(text)
 
 

@@ -282,8 +282,9 @@ def _doses(features: Floats, leaking: Floats, units: Whole, score: Floats) -> It
         yield DoseRow(words, int(some.sum()), mean_of(score, units, some))
     names = ("no part leaks", "up to half of the parts", "more than half of the parts")
     for (least, most), words in zip(SHARES, names, strict=True):
-        # A share is a mean over replicates: rounding must not move it past the upper bound.
-        some = (leaking > least if most else leaking >= least) & (leaking <= most + 1e-9)
+        # A share is a mean over replicates: rounding must not move it past a bound, or into two bins.
+        above = leaking > least + 1e-9 if most else leaking >= least
+        some = above & (leaking <= most + 1e-9)
         yield DoseRow(words, int(some.sum()), mean_of(score, units, some))
 
 

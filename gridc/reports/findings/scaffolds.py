@@ -119,7 +119,7 @@ def scaffold_findings(plan: Plan, store: Store) -> ScaffoldFindings:
         name = scaffold_name(plan.study.spec, cell)
         samples = [(sample, _steps(sample, store)) for sample in plan.samples(cell)]
         engagement.append(_engagement(cell, name, [steps for _, steps in samples]))
-        procedure = _procedure(cell)
+        procedure = cell_procedure(cell)
         if procedure is not None and procedure.divides:
             leakage.append(_leakage(cell, name, samples))
     return ScaffoldFindings(propagation_steps(plan, store), tuple(engagement), tuple(leakage))
@@ -194,14 +194,9 @@ def _engagement(cell: Cell, name: str, samples: list[SampleSteps]) -> Engagement
     return Engagement(cell.model, cell.benchmark, name, turn, len(answered), engaged, round(calls, 4))
 
 
-def _procedure(cell: Cell) -> Procedure | None:
-    assert cell.setting.scaffolding is not None
-    return built_in(cell.setting.scaffolding.kind)
-
-
 def _went_to_work(cell: Cell, replies: Mapping[str, str]) -> bool | None:
     """Whether a scaffold went to work; None where it has no choice, or only a plug-in knows."""
-    procedure = _procedure(cell)
+    procedure = cell_procedure(cell)
     return None if procedure is None or procedure.engaged is None else procedure.engaged(replies)
 
 
@@ -212,16 +207,14 @@ def _leakage(cell: Cell, name: str, samples: list[tuple[PlannedSample, SampleSte
     divided = 0
     for sample, steps in samples:
         replies = dict(steps)
-        if replies.get("decompose") is None:
+        if replies.get(DIVIDES) is None:
             continue
         divided += 1
-        subquestions = listed_questions(replies["decompose"] or "", 100)
+        subquestions = listed_questions(replies[DIVIDES] or "", 100)
         features.update({GROUPS[feature] for feature in leaked(sample.item.stem, "\n".join(subquestions))})
         strategies.update(map(strategy, subquestions))
         grades.update(
-            severity(reply)
-            for step, reply in replies.items()
-            if step.startswith("map_chunk") and reply is not None
+            severity(reply) for step, reply in replies.items() if step.startswith(WORKS) and reply is not None
         )
     return Leakage(
         cell.model,

@@ -45,7 +45,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = [item for item, place in zip(items, places, strict=True) if place == number]
     left = [item for item, place in zip(items, places, strict=True) if place != number]
     config.hook.pytest_deselected(items=left)
-    items[:] = kept
+    # Each turn of all the parts begins elsewhere: time is not always short for the same tests.
+    at = int(time.time() / 86400 / count) * 3 % 8 * len(kept) // 8
+    items[:] = kept[at:] + kept[:at]
 
 
 def pytest_collection_finish() -> None:

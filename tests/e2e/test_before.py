@@ -29,6 +29,9 @@ from tests.adversary.rooms.bundles import listed
 from tests.adversary.rooms.stores import reseal
 from tests.e2e.conftest import command
 
+# A minute or more of every run: one of the eight parts of `.ci/run` has it.
+pytestmark = pytest.mark.slow
+
 BEFORE = Path(__file__).parents[1] / "golden" / "before"
 
 

@@ -18,6 +18,9 @@ import pytest
 import gridc
 from tests.e2e.test_scaffolds import CHAINS
 
+# A minute or more of every run: one of the eight parts of `.ci/run` has it.
+pytestmark = pytest.mark.slow
+
 CODE = {
     "langgraph": '''
 import operator

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+# A minute or more of every run: one of the eight parts of `.ci/run` has it.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 HOOKS: list[dict[str, Any]] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))

@@ -11,6 +11,9 @@ from gridc.study import view_pages
 from tests.e2e.conftest import command
 from tests.studies import Finished, axis, carried_out, head, pocket, written
 
+# A minute or more of every run: one of the eight parts of `.ci/run` has it.
+pytestmark = pytest.mark.slow
+
 AXES = (
     axis("template", {"T1": 'prompt = "builtin:T1"', "T4": 'prompt = "builtin:T4"'}),
     axis("few_shot", {"0": "shots = 0", "2": "shots = 2"}, ["2"]),

@@ -16,6 +16,9 @@ from markdown_it import MarkdownIt
 from gridc import __version__
 from tools.release import build, environment
 
+# A minute or more of every run: one of the eight parts of `.ci/run` has it.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SENTENCE = re.compile(r"gridc docs ([a-z-]+)")
 

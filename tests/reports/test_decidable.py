@@ -17,6 +17,9 @@ from gridc.schema.inference import HYPOTHESIS_KINDS, Analysis
 from gridc.statistics.arrays import Whole
 from tests.worlds.studies import Bench, bench
 
+# A minute or more of every run: one of the eight parts of `.ci/run` has it.
+pytestmark = pytest.mark.slow
+
 VERDICTS = {"supported", "refuted"}
 CODES = {"GC521": "supported", "GC522": "refuted"}
 ESTIMATORS = get_args(Analysis.model_fields["estimator"].annotation)

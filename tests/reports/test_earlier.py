@@ -32,6 +32,9 @@ from gridc.schema.scorecard import MethodRow
 from gridc.study import OpenStudy
 from tests.adversary.rooms.stores import AXES, reseal
 
+# A minute or more of every run: one of the eight parts of `.ci/run` has it.
+pytestmark = pytest.mark.slow
+
 LATER = "2030-01-01T00:00:00.000+00:00"
 
 

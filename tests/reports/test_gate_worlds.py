@@ -16,6 +16,9 @@ from gridc.statistics.arrays import Floats
 from gridc.statistics.envelope import Direction
 from tests.reports.runs import InventedAnswer, InventedItem, InventedRun
 
+# A minute or more of every run: one of the eight parts of `.ci/run` has it.
+pytestmark = pytest.mark.slow
+
 MARGIN = 20.0
 
 

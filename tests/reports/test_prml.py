@@ -29,6 +29,9 @@ from gridc.schema.canonical import digest_bytes
 from tests.e2e.conftest import command, make_study
 from tests.recount.studies import graded
 
+# A minute or more of every run: one of the eight parts of `.ci/run` has it.
+pytestmark = pytest.mark.slow
+
 REFERENCE = "falsify==0.4.0"
 LETTERS = "0123456789abcdefxonylsTZ-+.:_~=<>'\"#&*!|%@`{}[],? é漢😀"
 TRICKY = (

@@ -32,7 +32,9 @@ def test_every_template_is_used() -> None:
     named = {
         name
         for path in users
-        for name in re.findall(r'(?:{% include|{% from|render\()\s*"([^"]+)"', path.read_text("utf-8"))
+        for name in re.findall(
+            r'(?:{% include|{% from|render_template\()\s*"([^"]+)"', path.read_text("utf-8")
+        )
     }
     templates = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.*")}
     assert named == templates

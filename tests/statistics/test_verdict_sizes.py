@@ -154,7 +154,7 @@ class Drawn:
 def once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What no answer depends on is computed of the first study alone: claims about scores, intervals of
     scores and gaps, of which verdicts take only whether units are few; places; changes; limits of rates."""
-    for name in ("claim_evidence", "unit_intervals", "standings", "compare", "changes", "analyse"):
+    for name in ("claim_evidence", "unit_intervals", "standings", "shared_cells", "changes", "analyse"):
         monkeypatch.setattr(findings, name, _first(getattr(findings, name)))
     for name in ("_limits", "_gap_limits"):
         monkeypatch.setattr(rates, name, lambda *_: (0.0, 1.0))

@@ -42,6 +42,7 @@ MOST = 300.0
 """Of the logarithm of a limit over the value: no number is infinite."""
 NO_SUCCESS = "no success"
 NOTHING = "the first total is 0"
+ONE_UNIT = "one unit does not show how units vary"
 LEAST = 1e-9
 """Of a mean, below which its lower limit is as good as 0."""
 
@@ -109,6 +110,8 @@ def _quotient(unit: Whole, above: "_RowTotal", below: "_RowTotal", level: float)
 
     if value == 0:
         return without(NOTHING)
+    if found.units < 2:
+        return without(ONE_UNIT)
     parts: list[PartShare] = []
     for each in (above, below):
         own = _part(unit, each, level)

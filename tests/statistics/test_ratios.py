@@ -13,7 +13,7 @@ from gridc.statistics import total_ratios, totals, unbounded_means
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.of_totals import BEYOND, FEW, NOT_SMOOTH, UNMOVED, UNSEEN, of_totals
 from gridc.statistics.strata import CHANGES, PartsStatistic
-from gridc.statistics.total_ratios import NO_SUCCESS, NOTHING
+from gridc.statistics.total_ratios import NO_SUCCESS, NOTHING, ONE_UNIT
 from gridc.statistics.unit_intervals import Ends, UnitEstimate, p_at
 from gridc.statistics.widest_gap import widest_gap
 
@@ -105,6 +105,14 @@ def test_what_is_not_determined_or_has_no_interval_says_why() -> None:
         ratio(rows, -cost, np.ones(30))
     with pytest.raises(ValueError, match="part"):
         ratio(rows, 2 * np.ones(30), np.ones(30), part_of=True)
+
+
+def test_one_unit_has_a_ratio_and_no_interval() -> None:
+    """Of fixed prices too, whose totals alone would have limits for any number of units."""
+    alone = cost_ratio(np.zeros(5, np.int64), 3 * np.ones(5), np.ones(5))
+    assert alone.estimate().value == 3 and alone.estimate().no_interval == ONE_UNIT
+    apart = alone.minus(cost_ratio(np.zeros(5, np.int64), np.ones(5), np.ones(5)))
+    assert (apart.value, apart.interval, apart.no_interval) == (2, None, ONE_UNIT)
 
 
 def test_rows_that_cost_alike_are_a_share_of_the_largest_cost() -> None:

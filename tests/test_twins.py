@@ -21,6 +21,7 @@ TWINS: dict[str, tuple[str, ...]] = {
         "Witness WitnessRow",
     ),
     "a finding holds more than the row that a document prints of it": (
+        "BenchmarkFinding BenchmarkRow",
         "BenchmarkAuditRow BenchmarkAudit",
         "Bootstrap Resampling",
         "CheckRow ChecklistAnswer",

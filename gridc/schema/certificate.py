@@ -12,6 +12,7 @@ from pydantic import Field
 from gridc.schema.audit import BenchmarkAuditRow
 from gridc.schema.base import Declared, Id, Strength
 from gridc.schema.deviation import EarlierAnswersRow
+from gridc.schema.effects import AnswerFormName
 from gridc.schema.hypotheses import HypothesisRow, Standing
 from gridc.schema.inference import CriterionRule
 from gridc.schema.items import UnitLevel
@@ -527,6 +528,26 @@ class ThoughtsRow(Part):
         return self.answered + self.cut_in_thought + self.cut_in_answer
 
 
+class FormRow(Part):
+    """How many responses of a model keep the form that one configuration asks for, an option in it where the
+    item has options. Of several calls the last response counts. A failed call has no response."""
+
+    model: str
+    configuration: str
+    form: AnswerFormName
+    responses: Count
+    kept: Annotated[Count, Field(description="At the first request.")]
+    kept_again: Annotated[Count, Field(description="Only when asked again.")] = 0
+    by_phrases: Annotated[
+        Count, Field(description="Not in the form, and read by phrases as `out_of_form` says.")
+    ] = 0
+
+    @property
+    def out_of_form(self) -> int:
+        """Responses that never kept the form, whether or not anything was read of them."""
+        return self.responses - self.kept - self.kept_again
+
+
 class BenchmarkRow(Part):
     """One benchmark: its envelope, configuration by configuration, and its scopes, the full one first."""
 
@@ -569,6 +590,10 @@ class BenchmarkRow(Part):
             description="A row for each model and configuration that was told whether or how much to think, "
             "whose tokens of thought were counted, or of which a response was cut off in its thought."
         ),
+    ] = ()
+    forms: Annotated[
+        tuple[FormRow, ...],
+        Field(description="A row for each model and configuration that was asked for a form of answers."),
     ] = ()
     scopes: tuple[ScopeRow, ...]
     tests: tuple[PairTestsRow, ...]

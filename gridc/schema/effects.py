@@ -22,6 +22,7 @@ TAKES: Mapping[str, tuple[str, ...]] = {
     "chain": ("wording", "intensity", "property", "length"),
     "adjudicator": ("property",),
     "turns": ("wording",),
+    "ask_again": (),
 }
 """One row for each kind of scaffold: the keys that mean something to it. A plug-in may take any."""
 
@@ -58,6 +59,11 @@ class Scaffold(Table):
         """Whether it is one call, as without a scaffold."""
         return self.kind == DIRECT
 
+    @property
+    def asks_for_form(self) -> bool:
+        """Whether it does nothing unless answers are asked for in a form."""
+        return self.kind == "ask_again"
+
     kind: Annotated[
         ScaffoldName,
         Field(
@@ -66,7 +72,9 @@ class Scaffold(Table):
             "map_reduce_options: the same, every worker sees the options; vote: every worker answers the "
             "whole prompt, and one more call decides; chain: a fixed sequence of prompts; adjudicator: "
             "answer, check, and a third call that decides between the two; turns: the item's user turns, "
-            "one after another, then those of `wording`. plugin:NAME: of an installed package."
+            "one after another, then those of `wording`; ask_again: one call, and a second one in the same "
+            "conversation where the response does not keep the form of `answer`. plugin:NAME: of an "
+            "installed package."
         ),
     ]
     rounds: Annotated[
@@ -133,6 +141,8 @@ LOGGED: tuple[Method, ...] = ("as_logged", "number_as_logged")
 NUMBERS = frozenset(LOGGED[1:])
 MatchKind = Literal["number", "text", "contains", "exact", "filtered"]
 ReaderName = Literal["last_answer", "whole_response", "answer_line"]
+AnswerFormName = Literal["line", "letter", "boxed", "json", "json_schema"]
+"""The forms in which a study can ask for its answers."""
 Candidates = Literal["option_text", "letter", "unknown_expanded", "sentence_pair"]
 Normalise = Literal["none", "token", "char", "byte", "unconditional"]
 Ties = Literal["against_gold", "first", "last"]
@@ -649,6 +659,24 @@ class BenchmarkEffects(Table):
         Field(
             description="How extract reads: last_answer, the last valid marker; whole_response, the response "
             "is exactly an answer; answer_line, the last line `ANSWER: X`. Default: last_answer."
+        ),
+    ] = None
+    answer: Annotated[
+        AnswerFormName | None,
+        Field(
+            description="The form in which extract and match ask for the answer. gridc writes the request "
+            "ahead of the prompt, shows exemplars in this form, and reads nothing else. line: a line "
+            "`Answer: ...`, after any reasoning; letter: the option's label alone; boxed: `\\boxed{...}`, "
+            'after any reasoning; json: only `{"answer": ...}`; json_schema: the same, which the server '
+            "enforces (structured output). Default: none; the prompt asks, and `reader` finds the answer."
+        ),
+    ] = None
+    out_of_form: Annotated[
+        Literal["unread", "by_phrases"] | None,
+        Field(
+            description="What becomes of a response that does not keep the form of `answer`: unread, or "
+            "by_phrases, as without a form, by `reader` or `match`. Either way reports count these responses "
+            "apart. Default: unread."
         ),
     ] = None
     match: Annotated[

@@ -188,8 +188,8 @@ REPLIES = ("", "A", "VERDICT: SAFE", "Action: scratchpad(x)", '["a","b"]', "a\nb
 @pytest.mark.parametrize("reply", REPLIES)
 def test_the_bounds_hold_for_any_replies(kind: str, reply: str) -> None:
     scaffold = Scaffold(kind=kind, intensity="moderate" if kind == "chain" else None)
-    least = len(play(scaffold, lambda step: PROCEDURES[kind].shortest(step, 0))[0])
-    most = len(play(scaffold, lambda step: PROCEDURES[kind].longest(step, 400))[0])
+    least = len(play(scaffold, lambda step: PROCEDURES[kind].shortest(step, 0, TASK))[0])
+    most = len(play(scaffold, lambda step: PROCEDURES[kind].longest(step, 400, TASK))[0])
     assert least <= len(play(scaffold, lambda step: reply)[0]) <= most
 
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from gridc.compiler.instrument import judging, matching, points, refusals, sanitise, score
+from gridc.compiler.instrument import forms, judging, matching, points, refusals, sanitise, score
 from gridc.compiler.instrument import options as ranked
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
-from gridc.schema.effects import Match, MatchKind, Scorer
+from gridc.schema.effects import AnswerFormName, Match, MatchKind, Scorer
 from gridc.schema.judging import PLACES, ClaimCount, ReplyForm
 from gridc.schema.scores import PREFERENCES, Scores, evenly
 from tests.instrument.corpus import as_read
@@ -344,6 +344,26 @@ def _sanitiser() -> list[object]:
     return sanitised
 
 
+def _in_form(form: AnswerFormName) -> list[object]:
+    """What is asked, and what is read of every response of the corpus, as an option and as a free answer."""
+    words = (
+        "\\boxed{2}",
+        "Answer: 1,200",
+        '{"answer": "x \\"y\\""}',
+        "**Answer:** (B)",
+        "b",
+        "C. the miller",
+    )
+    read: list[object] = []
+    for labels, options in ((("A", "B", "C"), ("a baker", "the miller", "C")), ((), ("yes", "no")), ((), ())):
+        asked = forms.AskedForm(form, labels, options)
+        read += [asked.request, asked.schema, asked.example]
+        for text in (*(text for _, text in inputs()["responses"]), *words):
+            found, option = asked.read(text), asked.read_option(text)
+            read.append([found.rule, found.answer, found.span, option.option if options else None])
+    return read
+
+
 TRACES: Mapping[str, Callable[[], object]] = {
     **{
         f"method:{name}": partial(_ranked, method=name) if method.ranks else partial(_generated, name)
@@ -371,4 +391,5 @@ TRACES: Mapping[str, Callable[[], object]] = {
     **{f"ties:{rule}": partial(_ranked, ties=rule) for rule in ("against_gold", "first", "last")},
     "scores:stated": _scores,
     "sanitiser:classes": _sanitiser,
+    **{f"answer:{form}": partial(_in_form, form) for form in forms.ANSWER_FORMS},
 }

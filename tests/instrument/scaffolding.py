@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import cycle
 
 from gridc.compiler.instrument import scaffolds
+from gridc.compiler.instrument.forms import ANSWER_FORMS, AskedForm
 from gridc.compiler.instrument.scaffolds import turns
 from gridc.compiler.instrument.scaffolds.procedures import Toolbox
 from gridc.compiler.instrument.scaffolds.turns import Task
@@ -122,7 +124,20 @@ _TRACED: Mapping[str, Callable[[], object]] = {
     "chain": partial(_procedure, "chain", _CHAINS, _PLAIN),
     "adjudicator": partial(_procedure, "adjudicator", _properties(), _PLAIN),
     "turns": lambda: _turns(),
+    "ask_again": lambda: _asked_again(),
 }
+
+
+def _asked_again() -> list[object]:
+    """Under each form with labels and with texts, on replies of which some keep it."""
+    replies = (("B",), ("It is B.", "Answer: B"), ("\\boxed{A}",), ('{"answer": "A"}',), ("Answer: C", ""))
+    asked = (
+        AskedForm(form, labels, ("The baker", "The miller"), _QUESTION)
+        for form in ANSWER_FORMS
+        for labels in (("A", "B"), ("1", "2"), ())
+    )
+    tasks = [replace(task, form=form) for form in asked for task in _TASKS]
+    return [_traced("ask_again", {}, task, texts) for task in tasks for texts in replies]
 
 
 _TOLD = (("system", "You bake."), ("user", "Good morning."), ("assistant", "Good morning!"))

@@ -33,6 +33,7 @@ def test_every_part_that_decides_prompts_or_scores_has_a_version() -> None:
         "tool": [*get_args(Tool), "scripted"],
         "reader": readers.READERS,
         "method": [name for name, method in METHODS.items() if not (method.reads_answer or method.recorded)],
+        "answer": get_args(effects.AnswerFormName),
         "match": get_args(effects.MatchKind),
         "candidates": get_args(effects.Candidates),
         "normalise": get_args(effects.Normalise),

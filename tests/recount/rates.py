@@ -316,6 +316,35 @@ def endings(benchmark: Benchmark) -> Iterator[Json]:
             yield {"model": model, **{name: ended[name] for name in names}, "failed": dict(failed)}
 
 
+def forms(benchmark: Benchmark) -> Iterator[Json]:
+    """How many samples of each cell that asks for a form have an answer in it, and after which call."""
+    for cell in benchmark.study.cells:
+        form = benchmark.study.effect(cell, "answer", None)
+        if cell["benchmark"] != benchmark.name or form is None:
+            continue
+        counts: Counter[str] = Counter()
+        for item, replicate, _, score in cell["samples"]:
+            ((evidence,),) = benchmark.study.db.execute(
+                "SELECT evidence FROM sample WHERE cell = ? AND item = ? AND replicate = ?",
+                [cell["id"], item, replicate],
+            )
+            names = benchmark.study.db.execute(
+                "SELECT name FROM trace WHERE cell = ? AND item = ? AND replicate = ?",
+                [cell["id"], item, replicate],
+            ).fetchall()
+            why = json.loads(evidence or "{}")
+            if score is None or str(why.get("unread")).startswith("no answer: "):
+                continue
+            counts["responses"] += 1
+            if why["rule"] == f"form {form}":
+                counts["kept_again" if ("again",) in names else "kept"] += 1
+            elif why["rule"] is not None:
+                counts["by_phrases"] += 1
+        fields = "responses", "kept", "kept_again", "by_phrases"
+        where = {"model": cell["model"], "configuration": cell["configuration"], "form": form}
+        yield where | {name: counts[name] for name in fields}
+
+
 def in_thought(answer: Json, usage: Json) -> bool:
     """Whether a response that its limit cut has not begun its answer, by the tags of the models here."""
     text = answer["text"].strip()

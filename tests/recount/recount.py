@@ -26,7 +26,7 @@ from tests.recount.effects import effects
 from tests.recount.evidence import evidence
 from tests.recount.falsification import falsifications
 from tests.recount.intervals import intervals
-from tests.recount.rates import endings, rates, thoughts
+from tests.recount.rates import endings, forms, rates, thoughts
 from tests.recount.spread import largest_rho, level_gaps, maxima, variance
 from tests.recount.standings import standings
 from tests.recount.stated import attempts, macro_mean, spreads
@@ -288,6 +288,7 @@ def benchmark_row(
         ],
         "rates": list(rates(benchmark)),
         "thoughts": list(thoughts(benchmark)),
+        "forms": list(forms(benchmark)),
         "endings": [] if benchmark.study.recorded else list(endings(benchmark)),
         "intervals": spread,
         "scopes": scopes,

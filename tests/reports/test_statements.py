@@ -53,7 +53,7 @@ from gridc.reports.statements import choose, claim_scope, statement_texts
 from gridc.reports.statements.statement import SHELF
 from gridc.runtime.store.events import DrawSpread
 from gridc.schema.audit import CorrectedGapRow, CorrectedValueRow, TakenBackRow
-from gridc.schema.certificate import EndingsRow, FalsificationRow
+from gridc.schema.certificate import EndingsRow, FalsificationRow, FormRow
 from gridc.schema.recorded import RecordedRuns
 from gridc.statistics.labelled import CorrectedShare, StratumCounts
 from gridc.statistics.rank_tests import RangeByChance
@@ -104,6 +104,10 @@ def purpose(name: str) -> Findings:
 def ended(**counts: Any) -> EndingsRow:
     none: dict[str, Any] = {"read": 5, "unread": 0, "cut": 0, "refused": 0, "failed": {}, "waiting": 0}
     return EndingsRow(model="ant", **none | counts)
+
+
+def asked(kept: int, kept_again: int = 0) -> FormRow:
+    return FormRow(model="ant", configuration="", form="line", responses=50, kept=kept, kept_again=kept_again)
 
 
 def judged(**changes: Any) -> Findings:
@@ -402,6 +406,13 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
                 pair(), endings=(ended(read=50, cut=1),)
             ),
             "all were read": lambda: benchmark(pair(), endings=(ended(),)),
+        },
+    ),
+    "forms": (
+        lambda: benchmark(pair(), forms=(asked(kept=50), asked(kept=48, kept_again=1))),
+        {
+            "all keep it": lambda: benchmark(pair(), forms=(asked(kept=50), asked(kept=49, kept_again=1))),
+            "nobody asks for one": lambda: benchmark(pair()),
         },
     ),
     "endings": (

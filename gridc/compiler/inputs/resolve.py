@@ -107,6 +107,7 @@ def _parts(spec: Spec) -> Iterator[str]:
     yield from (f"reader:{method.fixes['reader']}" for method in methods if "reader" in method.fixes)
     if any(method.reads_text for method in methods):
         yield from (f"reader:{reader}" for reader in held["reader"])
+    yield from (f"answer:{form}" for form in held["answer"] if form is not None)
     yield from (f"match:{match.kind}" for match in held["match"] if match is not None)
     if any(method.ranks for method in methods):
         for key in ("candidates", "normalise", "ties"):
@@ -148,8 +149,8 @@ def _parts(spec: Spec) -> Iterator[str]:
 
 
 _KEYS = (
-    "method", "reader", "options", "casing", "enumerator", "prompt", "wrapper", "candidates", "normalise",
-    "ties", "scores", "match",
+    "method", "reader", "answer", "options", "casing", "enumerator", "prompt", "wrapper", "candidates",
+    "normalise", "ties", "scores", "match",
 )  # fmt: skip
 
 

@@ -103,6 +103,16 @@ def right_answers(match: Match, item: Item) -> tuple[str, ...]:
     return answers
 
 
+def compare_answer(match: Match, item: Item, answer: str) -> AnswerReading:
+    """What is compared of a text that is all answer, such as the one in a form that was asked for. A wrong
+    one that is a phrase of refusal is unreadable."""
+    compare = COMPARISONS[match.kind].reads
+    assert compare is not None, "a spec that asks for a form and filters the response is refused"
+    comma = match.kind == "number" and decimal_comma(item.stem[:_SHOWS], answer[:_SHOWS])
+    reading = compare(match, answer, right_answers(match, item), comma)
+    return AnswerReading(None, "a refusal") if not reading.right and refusal_phrase(answer) else reading
+
+
 def read_answer(match: Match, item: Item, response: str) -> Extraction:
     """Whether a response gives one of an item's right answers: the choice is one of `MATCHES`, None where
     nothing could be read. What matches nothing and begins with a phrase of refusal is unreadable."""

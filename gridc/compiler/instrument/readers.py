@@ -16,12 +16,12 @@ from gridc.schema.effects import ReaderName
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """What a reader wants of an answer: the `line` that holds nothing else, and the `marker` that it has in a
-    text. `labels_alone`: no option's text is read. `behind_text`: the answer may stand at the end of a longer
-    text. `understands`: words about the options are read too."""
+    """What a reader wants of an answer. `write` gives an answer that stands alone, `mark` one behind a text.
+    `labels_alone`: no option's text is read. `behind_text`: the answer may stand at the end of a longer text.
+    `understands`: words about the options are read too."""
 
-    line: str = "{}"
-    marker: str = "Answer"
+    write: Callable[[str], str] = str
+    mark: Callable[[str], str] = "Answer: {}".format
     labels_alone: bool = False
     behind_text: bool = True
     understands: bool = False
@@ -66,7 +66,7 @@ def whole_response(
     return Extraction(known.index(answer), "whole response", "stated", start, start + len(answer))
 
 
-@register_reader("answer_line", 1, AnswerForm("ANSWER: {}", "ANSWER", labels_alone=True))
+@register_reader("answer_line", 1, AnswerForm("ANSWER: {}".format, "ANSWER: {}".format, labels_alone=True))
 def answer_line(
     response: str, options: Sequence[str], labels: Sequence[str], question: str = ""
 ) -> Extraction:

@@ -254,10 +254,12 @@ def exemplar_blocks(
     style: OptionStyle = "lettered",
     look: PromptLayout = PLAIN,
     candidates: Candidates | None = None,
+    written: Callable[[str], str] = str,
 ) -> list[str]:
-    """Each exemplar with its answer, as every prompt that shows them has it. Raises `SandboxError`."""
+    """Each exemplar with its answer, as every prompt that shows them has it; `written` puts an answer into
+    the form that is asked for. Raises `SandboxError`."""
     return [
-        _block(source, exemplar, style, reference_answer(exemplar, style, look, candidates), look)
+        _block(source, exemplar, style, written(reference_answer(exemplar, style, look, candidates)), look)
         for exemplar in exemplars
     ]
 

@@ -12,8 +12,23 @@ from math import isfinite, isnan, log
 from typing import Any
 
 from gridc.compiler.instrument.extract import Extraction
+from gridc.compiler.instrument.forms import (
+    ANSWER_FORMS,
+    NOT_AN_OPTION,
+    OUT_OF_FORM,
+    AskedForm,
+    form_of,
+    read_by,
+)
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.matching import COMPARISONS, RIGHT, WRONG, contained, read_answer
+from gridc.compiler.instrument.matching import (
+    COMPARISONS,
+    RIGHT,
+    WRONG,
+    compare_answer,
+    contained,
+    read_answer,
+)
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.options import item_candidates, spoken_options
 from gridc.compiler.instrument.own_part import own_part
@@ -101,7 +116,7 @@ def score_sample(
         given = answers if setting.scaffolding is None else answers[:-1]  # the one that decides, once more
         replies = tuple(before_stop(answer["text"], setting.held("stop")) for answer in given)
         return _by_function(setting, item, response, replies, scorers)
-    extraction = READ[METHODS[setting.method].reads](setting, item, response)
+    extraction = _read_response(setting, item, response)
     cut = answers[-1].get("finish") == "length" and response == answers[-1]["text"]
     if cut and not _outlives_the_cut(setting, item, extraction, response):
         extraction = Extraction(None, CUT)
@@ -137,6 +152,8 @@ def _outlives_the_cut(setting: Setting, item: Item, extraction: Extraction, resp
         return True
     if _ended_before(setting, item, response):
         return True
+    if setting.form is not None and extraction.rule == read_by(setting.form):
+        return ANSWER_FORMS[setting.form].closes or "\n" in response[extraction.end :]
     rest = response[extraction.end :]
     if setting.match is None or not method.reads_answer:
         alone = not any(map(str.isalnum, response[: extraction.start] + rest))
@@ -237,6 +254,28 @@ def before_stop(text: str, stops: Sequence[str]) -> str:
 
 MOST_REMEMBERED = 512
 """Characters of the longest response whose reading is remembered."""
+
+
+def _read_response(setting: Setting, item: Item, text: str) -> Extraction:
+    """What is read of a response: in the form that was asked for, if any, and else by phrases."""
+    form, by_phrases = form_of(setting, item), READ[METHODS[setting.method].reads]
+    if form is None:
+        return by_phrases(setting, item, text)
+    read = form.read_option(text) if form.options else _read_matched(form, setting, item, text)
+    kept = read.rule not in (OUT_OF_FORM, NOT_AN_OPTION)
+    return read if kept or setting.out_of_form == "unread" else by_phrases(setting, item, text)
+
+
+def _read_matched(form: AskedForm, setting: Setting, item: Item, text: str) -> Extraction:
+    """Whether the answer in the form is one of the item's right ones."""
+    reading = form.read(text)
+    if reading.answer is None or setting.match is None:
+        return Extraction(None, reading.rule)
+    compared = compare_answer(setting.match, item, reading.answer)
+    if compared.right is None:
+        return Extraction(None, compared.rule)
+    choice = RIGHT if compared.right else WRONG
+    return Extraction(choice, reading.rule, "stated", *reading.span, compared.form)
 
 
 def _read_option(setting: Setting, item: Item, text: str) -> Extraction:

@@ -13,6 +13,7 @@ from gridc.compiler.instrument.points import Vote, attempt_scores, item_score
 from gridc.compiler.instrument.render import OptionStyle, PromptLayout
 from gridc.schema.effects import (
     Aggregate,
+    AnswerFormName,
     Attempts,
     Candidates,
     Casing,
@@ -46,6 +47,8 @@ class Setting:
     overflow: Overflow = "error"
     judge: str | None = None
     reader: ReaderName = "last_answer"
+    answer: AnswerFormName | None = None
+    out_of_form: Literal["unread", "by_phrases"] = "unread"
     match: Match | None = None
     scorer: Scorer | None = None
     scores: Scores | None = None
@@ -102,17 +105,28 @@ class Setting:
     @property
     def shown(self) -> "Setting":
         """The setting with every key at its default that does not shape the prompt: settings that are equal
-        in this form show the same prompts. What is ranked shapes the answers that exemplars show."""
-        shaping = {key: getattr(self, key) for key in _SHAPING}
+        in this form show the same prompts. What is ranked shapes the answers that exemplars show, and a
+        request for a form says whether an option or an answer in words is wanted."""
+        shaping = {key: getattr(self, key) for key in _SHAPING} | {"answer": self.form}
         if not self.shots or not self.ranks:
-            return Setting(method="extract", **shaping)
+            return Setting(method=self._asking, **shaping)
         return Setting(method=self.method, candidates=self.candidates, **shaping)
 
     @property
     def shaping(self) -> tuple[object, ...]:
         """Equal for settings that show the same prompts, where there is no scaffold."""
         exemplars = (self.method, self.candidates) if self.shots and self.ranks else ()
-        return (*_shaping(self), *exemplars)
+        return (*_shaping(self), self.form, self._asking, *exemplars)
+
+    @property
+    def form(self) -> AnswerFormName | None:
+        """The form in which answers are asked for; None where nothing is read that could have one."""
+        return self.answer if _takes_form(self) else None
+
+    @property
+    def _asking(self) -> Method:
+        """The method by which prompts that ask for a form are worded; one for all others."""
+        return "extract" if self.form is None else self.method
 
     @property
     def asked(self) -> "Setting":
@@ -121,7 +135,7 @@ class Setting:
         effective = self.effective()
         scoring = {key: DEFAULTS[key] for key, effect in EFFECTS.items() if effect.changes == "score"}
         if not effective.ranks:
-            return replace(effective, method="extract", **scoring)
+            return replace(effective, method=effective._asking, **scoring)
         twice = effective.normalise == "unconditional"
         return replace(effective, normalise=effective.normalise if twice else "none", **scoring)
 
@@ -276,6 +290,17 @@ def _reads(setting: Setting) -> bool:
     return not setting.ranks
 
 
+def _takes_form(setting: Setting) -> bool:
+    """Whether its answers can be asked for in a form."""
+    method = METHODS[setting.method]
+    return method.reads_text or method.reads_answer
+
+
+def _strict(setting: Setting) -> bool:
+    """Whether nothing but a form is read."""
+    return setting.form is not None and setting.out_of_form == "unread"
+
+
 def _direct(setting: Setting) -> bool:
     return setting.scaffold is None or setting.scaffold.plain
 
@@ -306,7 +331,11 @@ EFFECTS: Mapping[str, KeyEffect] = {
     "options": KeyEffect("prompt"),
     "overflow": KeyEffect("prompt", lambda setting: setting.shots == 0),
     "judge": KeyEffect("score", lambda setting: not METHODS[setting.method].judged),
-    "reader": KeyEffect("score", lambda setting: not METHODS[setting.method].reads_option),
+    "reader": KeyEffect(
+        "score", lambda setting: not METHODS[setting.method].reads_option or _strict(setting)
+    ),
+    "answer": KeyEffect("prompt", lambda setting: setting.form is None),
+    "out_of_form": KeyEffect("score", lambda setting: setting.form is None),
     "match": KeyEffect("score", lambda setting: not METHODS[setting.method].reads_answer),
     "scorer": KeyEffect("score", lambda setting: not METHODS[setting.method].scored),
     "scores": KeyEffect("score"),
@@ -346,5 +375,5 @@ REQUIRED = tuple(field.name for field in fields(Setting) if field.default is MIS
 DEFAULTS = {field.name: field.default for field in fields(Setting) if field.default is not MISSING}
 
 _SHAPING = tuple(key for key, effect in EFFECTS.items() if effect.changes == "prompt")
-_shaping = attrgetter(*(key for key in _SHAPING if key != "scaffold"))
+_shaping = attrgetter(*(key for key in _SHAPING if key not in ("scaffold", "answer")))
 _values = attrgetter(*KEYS)

@@ -12,6 +12,7 @@ To add a part, add its version beside it and say in `inputs.resolve` which studi
 from collections.abc import Mapping
 
 from gridc.compiler.instrument import (
+    forms,
     judging,
     matching,
     methods,
@@ -29,6 +30,7 @@ PARTS: Mapping[str, int] = {
     **render.VERSIONS,
     **options.ENUMERATOR_VERSIONS,
     **readers.VERSIONS,
+    **forms.VERSIONS,
     **methods.VERSIONS,
     **matching.VERSIONS,
     **options.CANDIDATE_VERSIONS,

@@ -20,7 +20,8 @@ class Prompt:
     `shorter` is the last message's text with fewer exemplars, one less each. An engine that has no room
     for the whole asks the first that fits; the question itself is never cut. `thinking` says whether and how
     much the model is to think first; None, what it does by itself. `functions` is the JSON text of the
-    functions that it may call, whose keys keep their order.
+    functions that it may call, whose keys keep their order, and `schema` that of the JSON Schema which the
+    server holds its response to.
     """
 
     messages: tuple[tuple[str, str], ...]
@@ -28,6 +29,7 @@ class Prompt:
     shorter: tuple[str, ...] = ()
     thinking: Thinking | None = None
     functions: str = ""
+    schema: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -36,6 +38,7 @@ class Prompt:
             **({"shorter": list(self.shorter)} if self.shorter else {}),
             **({} if self.thinking is None else {"thinking": self.thinking}),
             **({"functions": self.functions} if self.functions else {}),
+            **({"schema": self.schema} if self.schema else {}),
         }
 
     @property
@@ -60,7 +63,7 @@ class Prompt:
     @cached_property
     def characters(self) -> int:
         """How long it is, as text."""
-        return sum(len(text) for _, text in self.messages) + len(self.functions)
+        return sum(len(text) for _, text in self.messages) + len(self.functions) + len(self.schema)
 
 
 @dataclass(frozen=True)

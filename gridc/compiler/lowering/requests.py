@@ -14,10 +14,12 @@ from typing import Any, TypeVar
 from gridc.compiler.frontend.plugins import GROUPS, Plugin
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs.resolve import Study, show_command
+from gridc.compiler.instrument.forms import ANSWER_FORMS, form_of
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.options import NoCandidates, item_candidates
 from gridc.compiler.instrument.render import (
+    BLANK_LINE,
     SandboxError,
     exemplar_blocks,
     options_apart,
@@ -126,7 +128,7 @@ class ScaffoldOnItem:
             named += [turn.step for turn in turns]
             characters = round(filled * self._limit(turns[0]) * USUAL)
             try:
-                turns = steps.send(tuple(reply(turn.step, characters) for turn in turns))
+                turns = steps.send(tuple(reply(turn.step, characters, self.task) for turn in turns))
             except StopIteration:
                 return tuple(named)
 
@@ -139,7 +141,10 @@ class ScaffoldOnItem:
                 size += self._asked(turns, filled)
             characters = round(filled * self._limit(turns[0]) * USUAL)
             try:
-                turns, first = steps.send(tuple(reply(turn.step, characters) for turn in turns)), False
+                turns, first = (
+                    steps.send(tuple(reply(turn.step, characters, self.task) for turn in turns)),
+                    False,
+                )
             except StopIteration:
                 return size
 
@@ -274,7 +279,7 @@ class Asker:
         options, system = options_apart(item, setting.options, setting.look), setting.system or None
         task = Task(
             cell.benchmark, prompt.messages[-1][1], options, system, setting.system_turn,
-            self._before(*_rendered(cell), item), item.turns, _scripted(item),
+            self._before(*_rendered(cell), item), item.turns, _scripted(item), form_of(setting, item),
         )  # fmt: skip
         scaffold = self._worded(cell, scaffold, item)
         drawn = self._generation(cell)
@@ -385,7 +390,9 @@ class Asker:
         rest = tuple(messages[-1][1] for messages in shorter)
         functions = json.dumps(item.functions, ensure_ascii=False) if item.functions else ""
         thinking = shown.thinking if shown.chat_template else None
-        return Prompt(opening, shown.chat_template, rest, thinking, functions)
+        form = form_of(shown, item)
+        schema = "" if form is None or form.name != "json_schema" else form.schema
+        return Prompt(opening, shown.chat_template, rest, thinking, functions, schema)
 
     def _not_rendered(self, template: str, benchmark: str, item: Item, error: SandboxError) -> SpecError:
         message = f"`{template}` cannot be rendered for item {item.id} of {benchmark}: {error}"
@@ -394,11 +401,13 @@ class Asker:
 
     def _texts(self, benchmark: str, shown: Setting, item: Item) -> Iterator[str]:
         """The text of the prompt. Where exemplars may be dropped, also the texts with one less each time."""
-        template, look = self.study.prompts[shown.prompt], shown.look
+        template, look, form = self.study.prompts[shown.prompt], shown.look, form_of(shown, item)
         blocks = [] if shown.in_turns else self._drawn(self._blocks(benchmark, shown), benchmark, shown, item)
         least = 0 if shown.overflow == "drop_exemplars" else len(blocks)
         for kept in range(len(blocks), least - 1, -1):
             text = render_behind(blocks[:kept], template, item, shown.options, look)
+            if form is not None:
+                text = f"{form.request}{BLANK_LINE}{text}"
             if item.preamble and not shown.chat_template:
                 text = item.preamble + text
             if shown.wrapper is not None:
@@ -409,7 +418,7 @@ class Asker:
         """The rendered exemplars that any item shows, by their place among the items."""
         places, exemplars = self._exemplars(benchmark, shown)
         template, style, look = self.study.prompts[shown.prompt], shown.options, shown.look
-        blocks = exemplar_blocks(template, exemplars, style, look, shown.ranked_candidates)
+        blocks = exemplar_blocks(template, exemplars, style, look, shown.ranked_candidates, _written(shown))
         return dict(zip(places, blocks, strict=True))
 
     def _exemplar_turns(self, benchmark: str, shown: Setting) -> dict[int, Messages]:
@@ -419,7 +428,10 @@ class Asker:
         return {
             place: (
                 ("user", render_behind((), template, exemplar, style, look)),
-                ("assistant", reference_answer(exemplar, style, look, shown.ranked_candidates)),
+                (
+                    "assistant",
+                    _written(shown)(reference_answer(exemplar, style, look, shown.ranked_candidates)),
+                ),
             )
             for place, exemplar in zip(places, exemplars, strict=True)
         }
@@ -449,6 +461,11 @@ def _rendered(cell: Cell) -> tuple[str, Setting]:
     scaffolded = cell.setting.scaffolding is not None
     # A scaffold puts the system prompt into its own turns, so the prompt itself must not have it.
     return cell.benchmark, replace(shown, system=None, scaffold=None) if scaffolded else shown
+
+
+def _written(shown: Setting) -> Callable[[str], str]:
+    """Puts the answer of an exemplar into the form that is asked for."""
+    return str if shown.form is None else ANSWER_FORMS[shown.form].write
 
 
 def _scripted(item: Item) -> tuple[ScriptedTool, ...]:

@@ -414,6 +414,18 @@ def letters_asked_for(setting: Setting, template: str) -> Found:
 _LETTER = re.compile(r"\bletter\b", re.IGNORECASE)
 
 
+def cue_beside_a_form(setting: Setting, template: str) -> Found:
+    """GC549. A letter alone may follow a cue; a line, a box or an object would stand behind two."""
+    words = [part.strip() for part in _NOT_WORDS.split(_NO_ANSWER.sub("", template))]
+    last = words[-1].splitlines()[-1:]
+    if setting.form not in (None, "letter") and last and last[0].endswith(":"):
+        problem = (
+            f'`{setting.prompt}` ends with the cue {last[0]!r}, and answer = "{setting.form}" asks for '
+            "another form: a model that goes on behind the cue does not keep it"
+        )
+        yield "GC549", "answer", problem, 'prompt = "builtin:plain", or a template of yours without a cue'
+
+
 SETTING_CHECKS = (
     options_unseen,
     exemplars_unanswered,
@@ -422,6 +434,7 @@ SETTING_CHECKS = (
     placeholders_left,
     wording_unfilled,
     letters_asked_for,
+    cue_beside_a_form,
 )
 
 

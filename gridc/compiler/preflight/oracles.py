@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gridc.compiler.instrument.forms import ANSWER_FORMS
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.matching import COMPARISONS, right_answers
 from gridc.compiler.instrument.methods import METHODS
@@ -119,7 +120,7 @@ class OracleView:
         if not self.setting.labels_of(self.item):
             return self.answer(right=True)
         name = self.printed()
-        return None if name is None else answer_form(self.setting).line.format(name)
+        return None if name is None else answer_form(self.setting).write(name)
 
     def called(self, right: bool) -> str | None:
         """The words of a right or a wrong answer: an option's name, or a free answer. None where there is
@@ -145,11 +146,11 @@ class OracleView:
         name = self.called(right)
         if name is None:
             return None
-        return answer_form(self.setting).line.format(name)
+        return answer_form(self.setting).write(name)
 
     def reasoned(self) -> str | None:
         """A long text that mentions a wrong answer first and ends with the right one behind a marker."""
-        return self._about_both(f"{REASONING}\n\n{answer_form(self.setting).marker}: {{right}}")
+        return self._about_both(f"{REASONING}\n\n{{marked}}")
 
     def last_line(self) -> str | None:
         """The same text without a marker: the right answer stands alone on the last line."""
@@ -190,7 +191,8 @@ class OracleView:
         name = self.called(right=True)
         if name is None or (self.match is None and _first_wrong(self.item) is None):
             return None
-        return words.format(right=name, other=f"{self.called(right=False)}")
+        marked = answer_form(self.setting).mark(name)
+        return words.format(right=name, marked=marked, other=f"{self.called(right=False)}")
 
     def behaves(self, right: bool) -> str:
         """A response to a prompt that is to be complied with or refused."""
@@ -282,12 +284,15 @@ def _by_label(setting: Setting) -> Expected | None:
 def answer_form(setting: Setting) -> AnswerForm:
     """The form in which a method wants an answer."""
     match = setting.match if METHODS[setting.method].reads_answer else None
+    if setting.form is not None:
+        form, prose = ANSWER_FORMS[setting.form], setting.out_of_form == "by_phrases"
+        return AnswerForm(form.write, form.write, behind_text=form.behind_text or prose, understands=prose)
     if match is None:
         return FORMS[setting.reader]
     in_text, after = COMPARISONS[match.kind].in_text, match.after
     if after is None:
         return AnswerForm(behind_text=in_text, understands=in_text)
-    return AnswerForm(f"{after.replace('{', '{{').replace('}', '}}')} {{}}", after)
+    return AnswerForm(f"{after} ".__add__, f"{after}: ".__add__)
 
 
 def _reads_words(setting: Setting) -> bool:

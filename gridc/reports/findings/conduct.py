@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gridc.compiler.grid.cells import Cell
+from gridc.compiler.instrument.forms import read_by
 from gridc.compiler.instrument.judging import Judgment
 from gridc.compiler.instrument.thoughts import RESPONSE_ENDS
 from gridc.compiler.lowering.counting import differing_axes
@@ -31,7 +32,7 @@ from gridc.runtime.store.events import (
 from gridc.runtime.store.reader import JudgementRow
 from gridc.runtime.store.store import CUTS, Store
 from gridc.schema.canonical import digest
-from gridc.schema.certificate import EndingsRow, ThoughtsRow
+from gridc.schema.certificate import EndingsRow, FormRow, ThoughtsRow
 from gridc.schema.deviation import EarlierAnswersRow
 from gridc.statistics.raters import Kappa, kappa
 
@@ -290,6 +291,43 @@ def thoughts_of(record: RunRecord, cells: Iterable[Cell], limited: frozenset[str
                 counted=sum(row[4] for row in rows),
                 **ends,
             )
+
+
+def forms_of(record: RunRecord, cells: Iterable[Cell]) -> Iterator[FormRow]:
+    """Of the cells that ask for a form, how many responses keep it."""
+    for cell in cells:
+        form = cell.setting.form
+        if form is None:
+            continue
+        rows = list(record.store.forms_kept(record.plan.study_digest, cell.key))
+        kept = [(again, count) for rule, again, count in rows if rule == read_by(form)]
+        yield FormRow(
+            model=cell.model,
+            configuration=cell.configuration,
+            form=form,
+            responses=sum(count for *_, count in rows),
+            kept=sum(count for again, count in kept if not again),
+            kept_again=sum(count for again, count in kept if again),
+            by_phrases=sum(count for rule, _, count in rows if rule not in (None, read_by(form))),
+        )
+
+
+def form_words(benchmark: str, rows: Sequence[FormRow]) -> str | None:
+    """How many responses of a benchmark do not keep the form that was asked for, by model; None where all
+    do."""
+    out = sum(row.out_of_form for row in rows)
+    if not out:
+        return None
+    models = dict.fromkeys(row.model for row in rows if row.out_of_form)
+    of = "; ".join(
+        f"{model} {sum(row.out_of_form for row in rows if row.model == model):,} of "
+        f"{sum(row.responses for row in rows if row.model == model):,}"
+        for model in models
+    )
+    read = sum(row.by_phrases for row in rows)
+    how = f"; {read:,} of them are read by phrases" if read else ""
+    every = sum(row.responses for row in rows)
+    return f"On {benchmark}, {out:,} of {every:,} responses do not keep the form asked for ({of}){how}"
 
 
 def _sum_known(numbers: Iterable[int | None]) -> int | None:

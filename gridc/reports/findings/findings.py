@@ -29,7 +29,7 @@ from gridc.reports.findings.certification import (
     exact_claims,
 )
 from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, reread, shared_cells
-from gridc.reports.findings.conduct import CONDUCT, EARLIER, count_endings, thoughts_of
+from gridc.reports.findings.conduct import CONDUCT, EARLIER, count_endings, forms_of, thoughts_of
 from gridc.reports.findings.corrected import CORRECTED, BenchmarkAudit, with_labels
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy
@@ -54,7 +54,15 @@ from gridc.runtime.store.store import Store
 from gridc.schema.audit import TakenBackRow
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
-from gridc.schema.certificate import EndingsRow, Floor, NoiseRow, ScopeKind, ThoughtsRow, UncomputedRow
+from gridc.schema.certificate import (
+    EndingsRow,
+    Floor,
+    FormRow,
+    NoiseRow,
+    ScopeKind,
+    ThoughtsRow,
+    UncomputedRow,
+)
 from gridc.schema.deviation import DeviationEntry, EarlierAnswersRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.recorded import RecordedRuns
@@ -192,6 +200,7 @@ class BenchmarkFinding:
     rates: tuple[RateFinding, ...] = ()
     endings: tuple[EndingsRow, ...] = ()
     thoughts: tuple[ThoughtsRow, ...] = ()
+    forms: tuple[FormRow, ...] = ()
     changes: tuple[ScoreChange, ...] = ()
     reread: tuple[RescoredChange, ...] = ()
     audit: BenchmarkAudit | None = None
@@ -608,6 +617,7 @@ def _benchmarks(record: RunRecord) -> tuple[BenchmarkFinding, ...]:
             rates=rates[finding.benchmark],
             endings=endings.get(finding.benchmark, ()),
             thoughts=tuple(thoughts_of(record, [score.cell for score in finding.cells], limited)),
+            forms=tuple(forms_of(record, [score.cell for score in finding.cells])),
         )
         for finding in record[WEIGHED][0]
     )

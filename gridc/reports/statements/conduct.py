@@ -6,7 +6,15 @@ from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.lowering.asked import differing_words
 from gridc.compiler.lowering.counting import shared_words
 from gridc.numbers import counted
-from gridc.reports.findings.conduct import CONDUCT, MANY_CUT, REFERENCES, SHARED_DRAWS, cut_share, cut_words
+from gridc.reports.findings.conduct import (
+    CONDUCT,
+    MANY_CUT,
+    REFERENCES,
+    SHARED_DRAWS,
+    cut_share,
+    cut_words,
+    form_words,
+)
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.rendering import noise_floor_line
 from gridc.reports.statements.statement import Statement, of_benchmark, of_study
@@ -172,6 +180,14 @@ def endings(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
         listed = "; ".join(declined)
         text = f"On {name}, the provider says that it declined, and no answer can be read: {listed}."
         yield Statement(text, "limit", about)
+
+
+@of_benchmark("forms", "limits", 115)
+def forms(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where responses do not keep the form that was asked for: how many, of which model."""
+    words = form_words(benchmark.benchmark, benchmark.forms)
+    if words is not None:
+        yield Statement(f"{words}.", "limit", (benchmark.benchmark,))
 
 
 @of_study("shared_draws", "limits", 130)

@@ -362,4 +362,5 @@ def _prompt(content: str) -> Prompt:
     document = json.loads(content)
     messages = tuple((role, text) for role, text in document["messages"])
     shorter, thinking = tuple(document.get("shorter", ())), document.get("thinking")
-    return Prompt(messages, document["chat_template"], shorter, thinking, document.get("functions", ""))
+    beside = (document.get(key, "") for key in ("functions", "schema"))
+    return Prompt(messages, document["chat_template"], shorter, thinking, *beside)

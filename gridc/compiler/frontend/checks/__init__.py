@@ -47,6 +47,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         scoring.labels_score,
         scoring.options_given,
         scoring.functions_sent,
+        scoring.schemas_sent,
         conduct.items_asked_whole,
         inference.sides,
     ),

@@ -341,6 +341,7 @@ def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
     if not setting.ranks and not method.sampled and setting.temperature > 0:
         yield "the most likely first token is combined with sampling", _EXCLUDE
     yield from _of_one_answer(setting)
+    yield from _of_a_form(setting)
     for key, value in method.fixes.items() if method.weighs else ():
         if getattr(setting, key) not in (value, DEFAULTS[key]):
             yield (
@@ -358,6 +359,31 @@ def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
         yield "labels are ranked, and options are shown with bullets", 'set enumerator = "A."'
     if method.one_token and setting.labelled and _roman(setting):
         yield "Roman numbers share their first token", 'set an enumerator of letters, such as "A."'
+
+
+def _of_a_form(setting: Setting) -> Iterator[tuple[str, str]]:
+    """What a form of answers excludes."""
+    scaffold, match = setting.scaffolding, setting.match
+    if setting.form is None:
+        if scaffold is not None and scaffold.asks_for_form:
+            help = 'answer = "line", or another form; method = "extract" or "match" reads it'
+            yield "`ask_again` asks again for a form, and no form is asked for", help
+        return
+    if not METHODS[setting.method].reads_answer:
+        if setting.form == "letter" and not setting.labelled:
+            yield "a letter is asked for, and options are shown without letters", 'answer = "line"'
+    elif setting.form == "letter":
+        yield "a letter is asked for, and an answer in words is compared", 'answer = "line"'
+    elif match is not None and match.kind == "filtered":
+        problem = "filtered reads the whole response, and `answer` a form in it"
+        yield problem, "leave `answer` out: a filter finds the answer itself"
+    elif match is not None and (match.after or match.share):
+        key = "after" if match.after else "share"
+        yield f"`answer` says where an answer stands, and so does `{key}`", f"leave `{key}` out of `match`"
+    if setting.form == "json_schema" and scaffold is not None:
+        yield "a scaffold's calls have no JSON Schema of the response", 'answer = "json"'
+    if setting.form == "json_schema" and not setting.chat_template:
+        yield "servers hold only replies in a chat to a JSON Schema", 'answer = "json"'
 
 
 def _of_one_answer(setting: Setting) -> Iterator[tuple[str, str]]:

@@ -454,6 +454,19 @@ def functions_sent(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 break
 
 
+def schemas_sent(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Only servers and providers hold a response to a JSON Schema."""
+    for number, model in enumerate(spec.model):
+        if engine_kind(model.engine).provider and model.weights is None:
+            continue
+        for benchmark in spec.benchmark:
+            if any(setting.form == "json_schema" for _, setting in settings(spec, model.id, benchmark.id)):
+                message = f"`{model.id}` runs here, and only a server holds a response to a JSON Schema"
+                help = 'answer = "json" asks for the same form; or engine = "api" with base_url'
+                yield source.diagnose("GC105", ("model", number, "engine"), message, help, at_key=True)
+                break
+
+
 def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """A scaffold has the keys of its kind, names benchmarks that exist, and a chain knows its prompts."""
     for place, _, _, table in effect_tables(spec):

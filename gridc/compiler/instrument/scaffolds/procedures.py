@@ -182,8 +182,8 @@ _BULLET = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.)]|[Qq]uestion \d{1,2}:)?\s*")
 
 Run = Callable[[Scaffold, Task], Steps]
 R = TypeVar("R", bound=Run)
-StepReply = Callable[[str, int], str]
-"""A made-up reply to a step, of about so many characters."""
+StepReply = Callable[[str, int, Task], str]
+"""A made-up reply to a step of a task, of about so many characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +200,8 @@ class Procedure:
 
     run: Run
     wording: str | None = None
-    shortest: StepReply = lambda step, size: ""
-    longest: StepReply = lambda step, size: "x" * size
+    shortest: StepReply = lambda step, size, task: ""
+    longest: StepReply = lambda step, size, task: "x" * size
     usual: float = 1.0
     engaged: Callable[[Mapping[str, str]], bool] | None = None
     divides: bool = False
@@ -239,16 +239,16 @@ def scaffold(kind: str, version: int, **said: Any) -> Callable[[R], R]:
 
 def ends_with(line: str) -> StepReply:
     """Replies whose last line is this one."""
-    return lambda step, size: f"{'x' * (size - len(line) - 1)}\n{line}"
+    return lambda step, size, task: f"{'x' * (size - len(line) - 1)}\n{line}"
 
 
-def _divides(step: str, size: int) -> str:
+def _divides(step: str, size: int, task: Task) -> str:
     return json.dumps(["x" * max(size // 100 - 4, 1)] * 100) if step == "decompose" else "x" * size
 
 
 _MAP: dict[str, Any] = {
     "wording": "map_reduce",
-    "shortest": lambda step, size: '["?"]' if step == "decompose" else "",
+    "shortest": lambda step, size, task: '["?"]' if step == "decompose" else "",
     "longest": _divides,
     "usual": 0.91,
     "engaged": lambda replies: len(listed_questions(replies["decompose"], 2)) > 1,
@@ -309,7 +309,7 @@ def react(scaffold: Scaffold, task: Task) -> Steps:
     "critic",
     1,
     wording="critic",
-    shortest=lambda step, size: "VERDICT: SAFE" if step.startswith("critic") else "",
+    shortest=lambda step, size, task: "VERDICT: SAFE" if step.startswith("critic") else "",
     usual=0.33,
     engaged=lambda replies: critique_verdict(replies.get("critic_round_0", "")) is not None,
     answering=("primary_",),
@@ -435,6 +435,27 @@ def turns(scaffold: Scaffold, task: Task) -> Steps:
         messages = replied(messages, reply, said)
         (reply,) = yield (Turn(step, messages),)
     return step
+
+
+@scaffold(
+    "ask_again",
+    1,
+    wording="ask_again",
+    shortest=lambda step, size, task: task.form.example if task.form else "",
+    usual=0.2,
+    engaged=lambda replies: len(replies) > 1,
+    answering=("direct", "again"),
+    converses=True,
+)
+def ask_again(scaffold: Scaffold, task: Task) -> Steps:
+    """One call, and a second one in the same conversation where the response does not keep the form."""
+    messages = task.opening()
+    (reply,) = yield (Turn("direct", messages),)
+    if task.form is None or task.form.keeps(reply):
+        return "direct"
+    said = wording("ask_again")["again"].format(request=task.form.request)
+    yield (Turn("again", replied(messages, reply, said)),)
+    return "again"
 
 
 def chain_prompts(scaffold: Scaffold, benchmark: str) -> tuple[str, ...]:

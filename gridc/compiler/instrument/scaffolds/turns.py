@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, NoReturn, Protocol
 
+from gridc.compiler.instrument.forms import AskedForm
 from gridc.schema.effects import Scaffold
 
 Messages = tuple[tuple[str, str], ...]
@@ -39,7 +40,8 @@ ANY_INPUT = "*"
 class Task:
     """What a procedure is given of an item: the text that asks it, its options as they are shown (may be
     empty), and the study's system prompt (None where there is none) with the turn that it stands in. What was
-    said `before` the question, the user's `turns` after it, and the item's own `tools`."""
+    said `before` the question, the user's `turns` after it, the item's own `tools`, and the `form` that the
+    question asks for."""
 
     benchmark: str
     question: str
@@ -49,6 +51,7 @@ class Task:
     before: Messages = ()
     turns: tuple[str, ...] = ()
     tools: tuple[ScriptedTool, ...] = ()
+    form: AskedForm | None = None
 
     @property
     def with_history(self) -> str:

@@ -259,6 +259,7 @@ class Provider:
                     api_base=self.endpoint,
                     num_retries=0,
                     max_retries=0,
+                    **wire.schema_of(prompt),
                     **self._handler,
                     **stated,
                 )

@@ -490,6 +490,7 @@ _WAIT = "`gridc run` resumes when it answers; `attempts` and `timeout_s` in [eng
 _WAYS = {
     "bad_request": "leave what it does not take out of the study, or name it in the model's `omits`; at a "
     "`base_url`, `server` decides which further parameters are sent",
+    "schema": 'answer = "json" asks for the same form and needs nothing of the server',
     "thinking": "state a `thinking` that the message names, exclude this level for the model, or leave it "
     "out where the model is asked: `gridc deviations --write` records the change",
     "key": "check the key in the model's `key_env`, or the provider's usual variable",

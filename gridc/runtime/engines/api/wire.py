@@ -56,6 +56,7 @@ FAILURES: Mapping[str, FailureKind] = {
     "batch_failed": FailureKind("the provider did not take the batch", "stop", "no", "GC640"),
     "cancelled": FailureKind("the batch was cancelled at the provider", "stop", "no", "GC640"),
     "bad_request": FailureKind("the endpoint refuses the request", "held", "no"),
+    "schema": FailureKind("the endpoint does not take a JSON Schema of the response", "stop", "no", "GC655"),
     "thinking": FailureKind("the endpoint does not take what `thinking` says", "stop", "no", "GC653"),
     "unreachable": FailureKind("the host cannot be reached", "again", "no", "GC633"),
     "tls": FailureKind("the host's certificate is not trusted", "stop", "no", "GC633"),
@@ -101,6 +102,9 @@ _THINKING = re.compile(
 """What is named where an effort or a budget of thought is refused (OpenAI, Anthropic, Mistral, vLLM, SGLang,
 OpenRouter). It is refused to every call alike, so that a level of it would have no answer at all."""
 
+_SCHEMA = re.compile(r"response[_ ]?format|json[_ ]?schema|structured[_ ]output|guided[_ ]", re.IGNORECASE)
+"""What is named where a JSON Schema of the response is refused, to every call alike."""
+
 
 def failure_of_status(status: int, headers: Mapping[str, str], body: str) -> RequestError:
     """The failure that a status other than 200 stands for. `body` is the beginning of the response."""
@@ -126,6 +130,8 @@ def _kind(status: int, body: str) -> str:
         return "server_error"
     if status in (400, 422) and _THINKING.search(body):
         return "thinking"
+    if status in (400, 422) and _SCHEMA.search(body):
+        return "schema"
     if status == 413 or _LONG.search(body):
         return "context_length"
     return "content_filter" if _FILTERED.search(body) else "bad_request"
@@ -218,6 +224,14 @@ def tools_of(prompt: Prompt) -> dict[str, Any]:
     return {"tools": [{"type": "function", "function": each} for each in functions]} if functions else {}
 
 
+def schema_of(prompt: Prompt) -> dict[str, Any]:
+    """The JSON Schema that a response is held to, in OpenAI's form; nothing where there is none."""
+    if not prompt.schema:
+        return {}
+    schema = {"name": "answer", "strict": True, "schema": json.loads(prompt.schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+
 def generation_body(
     model: str,
     prompt: Prompt,
@@ -232,7 +246,7 @@ def generation_body(
     if tokens is not None:
         return "/completions", {"model": model, "prompt": list(tokens), **stated}
     if prompt.chat_template:
-        messages = {"messages": messages_of(prompt), **tools_of(prompt)}
+        messages = {"messages": messages_of(prompt), **tools_of(prompt), **schema_of(prompt)}
         return "/chat/completions", {"model": model, **messages, **stated}
     return "/completions", {"model": model, "prompt": prompt.plain, **stated}
 
@@ -253,6 +267,7 @@ def most_tokens(prompt: Prompt, max_tokens: int) -> tuple[int, int]:
     read = sum(len(text.encode()) + PER_MESSAGE for _, text in prompt.messages) + PER_MESSAGE
     if prompt.functions:
         read += INDENTED * len(prompt.functions.encode()) + PER_FUNCTIONS
+    read += INDENTED * len(prompt.schema.encode())  # some servers write it into the prompt
     return read, max_tokens
 
 

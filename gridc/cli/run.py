@@ -42,6 +42,11 @@ from gridc.study import OpenStudy, RayCluster
     metavar="MODEL=COMMAND",
     help="Start a model's server with this command, and stop it when the run ends.",
 )
+@click.option(
+    "--go-on",
+    is_flag=True,
+    help="Go on where most of the first 50 answers of a model or a judge cannot be read.",
+)
 @ACKNOWLEDGE
 @ALLOW
 def run(
@@ -53,6 +58,7 @@ def run(
     workers: int | None,
     reference: int | None,
     serve: tuple[str, ...],
+    go_on: bool,
     acknowledge: tuple[str, ...],
     allow: tuple[str, ...],
 ) -> None:
@@ -63,7 +69,7 @@ def run(
     ray = RayCluster(address, workers) if engine == "ray" else None
     with resumable(), terminal.progress() as watch:
         done = study.run(
-            shard, watch, terminal.note, ray, acknowledge, allow, terminal.consent, reference, commands
+            shard, watch, terminal.note, ray, acknowledge, allow, terminal.consent, reference, commands, go_on
         )
     if as_json:
         print_json(done.as_json())

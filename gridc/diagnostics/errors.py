@@ -177,6 +177,10 @@ class BudgetError(GridcError):
     exit_code = 8
 
 
+class UnreadError(GridcError):
+    exit_code = 12
+
+
 @dataclass(slots=True)
 class Collector:
     """Gathers the diagnostics of one stage, so that all of them are reported and not the first."""

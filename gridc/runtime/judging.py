@@ -10,7 +10,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 
-from gridc.compiler.lowering.judging import Bench, JudgingState, benches, judged_by
+from gridc.compiler.lowering.judging import Bench, JudgeCall, JudgingState, Response, benches, judged_by
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, IncompleteError, StoreError
 from gridc.runtime.blinding import (
@@ -148,13 +148,9 @@ def judging_waves(plan: Plan, store: Writer) -> Iterator[JudgingState]:
     """What is known of judging, once for each wave. Every call that it asks is in the store; the next wave is
     asked for when those of this one have been answered. The last one is complete, or waits for a call that
     was not answered here. There is none while responses are missing."""
-    given = responses(plan, store)
+    given = _in_order(plan, store)
     if given is None:
         return
-    if is_blinded(plan):
-        places = begin_blinding(plan, store)
-        by_key = {response.key: response for response in given}
-        given = [by_key[places.places[response.uuid]] for response in places.responses]
     before = -1
     while True:
         state = judged_by(plan.study, given, store.answer_to)
@@ -164,6 +160,22 @@ def judging_waves(plan: Plan, store: Writer) -> Iterator[JudgingState]:
         if state.complete or replies == before:
             return
         before = replies
+
+
+def _in_order(plan: Plan, store: Writer) -> list[Response] | None:
+    """The responses in the order in which they are judged; None while some are missing."""
+    given = responses(plan, store)
+    if given is None or not is_blinded(plan):
+        return given
+    places = begin_blinding(plan, store)
+    by_key = {response.key: response for response in given}
+    return [by_key[places.places[response.uuid]] for response in places.responses]
+
+
+def calls_so_far(plan: Plan, store: Writer) -> tuple[JudgeCall, ...]:
+    """What judges were asked, with what each reply was read to."""
+    given = _in_order(plan, store)
+    return () if given is None else judged_by(plan.study, given, store.answer_to).asks
 
 
 def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[list[Stage], None, None]:

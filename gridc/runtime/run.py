@@ -27,8 +27,8 @@ from gridc.compiler.lowering.judging import JudgingState, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.lowering.task_prompts import prompt_proofs
 from gridc.compiler.preflight.consent import NONE_GIVEN, Consents
-from gridc.diagnostics.errors import BudgetError, Diagnostic, StoreError, UnavailableError
-from gridc.runtime import blinding, judging
+from gridc.diagnostics.errors import BudgetError, Diagnostic, StoreError, UnavailableError, UnreadError
+from gridc.runtime import blinding, early, judging
 from gridc.runtime import noise as reference
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.api.attempts import CallCost, PaidEngine, Terms
@@ -54,8 +54,10 @@ class Meter:
     have spent or may have spent, because money is gone whichever run it was.
     """
 
-    def __init__(self, budget: Budget, spent_usd: float = 0.0) -> None:
+    def __init__(self, budget: Budget, spent_usd: float = 0.0, stops_early: bool = False) -> None:
+        self.stops_early = stops_early
         self.reached: str | None = None
+        self.stopped: UnreadError | None = None
         self._budget = budget
         self._calls = self._tokens = 0
         self._held_tokens, self._held_usd, self._usd = 0, 0.0, spent_usd
@@ -76,6 +78,11 @@ class Meter:
             self._tokens += task.batch.cost
             self._arrived(len(task.unanswered), task.batch.cost)
         return self.reached is None
+
+    def stop(self, why: UnreadError) -> None:
+        """Let nothing begin any more, for this reason. What has begun is finished."""
+        self.stopped = self.stopped or why
+        self.reached = self.reached or "unreadable answers"
 
     def expect(self, calls: int, tokens: int) -> None:
         """Note how many calls and tokens of the study are still to come."""
@@ -284,12 +291,13 @@ def run_study(
     repeat_lost: bool = False,
     consents: Consents = NONE_GIVEN,
     references: int | None = None,
+    go_on: bool = False,
 ) -> RunResult:
     """Execute the plan of a stamped study, or a part of it, into the store at `path`, with the engines that
     `open_engine` opens. `repeat_lost`: ask the calls of provider batches again that may have been paid and
     cannot be found. `consents`: to what the person consented. `references`: repeat so many calls of each
     model in fp32 where its weights are known; None: `noise.USUAL` of each model behind a server, once the
-    study is complete.
+    study is complete. `go_on`: also where most of the first answers of a model cannot be read.
 
     Raises `SpecError` when items are missing, `HazardError` before the first call when a prompt cannot
     be asked as it is, `StoreError` when the store cannot be used and `UnavailableError` when a model cannot.
@@ -301,7 +309,7 @@ def run_study(
         store.note_lost()
         note_deviations(store, plan.study_digest, departures)
         reused = store.progress(plan.study_digest).answered
-        meter = Meter(plan.study.spec.budget, store.paid_usd())
+        meter = Meter(plan.study.spec.budget, store.paid_usd(), not go_on)
 
         def say(model: str, sentence: str) -> None:
             watch(RunStep(model, 0, 0, sentence, found=True))
@@ -467,9 +475,10 @@ def _finish(
         progress.watch(RunStep("", progress.done, progress.total, note, found=True))
     if stage.tasks:
         progress.tell(stage.name)
+    first = early.watch_model(plan, store, stage)
     for part in chain([stage], wave_stages(stage, plan.study_digest, store)):
         progress.total += 0 if part is stage else part.cost
-        yield from _ask(part, store, plan, progress, meter)
+        yield from _ask(part, store, plan, progress, meter, first)
     for note in (yield from _record_work(part, store, plan, meter)):
         progress.watch(RunStep("", progress.done, progress.total, note, found=True))
     store.flush()
@@ -487,12 +496,20 @@ def _judge(
         loaded.add(stage.engine)
         watch(RunStep(stage.name, 0, stage.cost, _preparing(plan, stage.name)))
         _record_load(stage, store, plan)
-    yield from _ask(stage, store, plan, _Progress(watch, stage.cost), meter)
+    first = early.watch_judge(plan, store, stage)
+    yield from _ask(stage, store, plan, _Progress(watch, stage.cost), meter, first)
     if rests:
         stage.engine.rest()
 
 
-def _ask(part: Stage, store: Writer, plan: Plan, progress: _Progress, meter: Meter) -> Iterator[None]:
+def _ask(
+    part: Stage,
+    store: Writer,
+    plan: Plan,
+    progress: _Progress,
+    meter: Meter,
+    first: early.FirstAnswers,
+) -> Iterator[None]:
     """Ask what is left of a stage; a turn each time that it has to wait."""
     for tasks in part.left():
         for answered in part.engine.answers(tasks, meter.admit):
@@ -503,6 +520,11 @@ def _ask(part: Stage, store: Writer, plan: Plan, progress: _Progress, meter: Met
             store.answer(answered.answers, answered.spending)
             progress.done += answered.task.batch.cost
             progress.tell(part.name)
+            unreadable = first.add(len(answered.answers)) if meter.stops_early else None
+            if unreadable is not None:
+                for answer in unreadable.shown:
+                    progress.watch(RunStep(part.name, 0, 0, str(answer), found=True))
+                meter.stop(unreadable.error(part.name, first.ways))
         store.flush()
         stop_at_cap(meter, store, plan.study_digest)
 
@@ -540,7 +562,10 @@ def _record_work(stage: Stage, store: Writer, plan: Plan, meter: Meter) -> Gener
 
 
 def stop_at_cap(meter: Meter, store: Writer, stamp: str) -> None:
-    """Where a cap was reached record it, and raise `BudgetError`."""
+    """Where a cap was reached record it, and raise `BudgetError`; raise `UnreadError` where answers stopped
+    the run."""
+    if meter.stopped is not None:
+        raise meter.stopped
     if meter.reached is None:
         return
     cap = meter.reached

@@ -238,6 +238,7 @@ class OpenStudy:
         ask: "Callable[[Consentable], bool] | None" = None,
         references: int | None = None,
         serve: Mapping[str, str] = MappingProxyType({}),
+        go_on: bool = False,
     ) -> "RunReport":
         """Execute the plan into the store. What was answered before is not asked again, so that a run which
         was interrupted is resumed by running again.
@@ -256,6 +257,9 @@ class OpenStudy:
         and `progress` is told how the answers differ. Without a number it is 8 of each model behind a server,
         once the study is complete and if memory suffices; 0 leaves it out. `serve` has, for a model behind an
         address of this machine, the command that starts its server, which runs as long as the run.
+
+        Raises `UnreadError` (GC623) where most of the first fifty answers of a model or a judge cannot be
+        read, unless it is told to `go_on`.
         """
         from gridc.study.running import run
 
@@ -270,6 +274,7 @@ class OpenStudy:
             ask or _nobody_consents,
             references,
             serve,
+            go_on,
         )
 
     def merge(

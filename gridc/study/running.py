@@ -182,10 +182,11 @@ def run(
     ask: Ask,
     references: int | None,
     serve: Mapping[str, str],
+    go_on: bool,
 ) -> RunReport:
     """Execute the plan, or a part of it like `2/3`, into the store, on this machine or a Ray cluster.
     `notify` is told what leaves, and that a study without a lock is stamped. `serve` has the command that
-    starts the server of a model."""
+    starts the server of a model. `go_on`: also where most of the first answers cannot be read."""
     part = _shard(shard)
     terms = consenting(place, allow, ask, notify)
     watch(RunStep("", 0, 0, "reading the items"))
@@ -217,6 +218,7 @@ def run(
             LOST_BATCHES in acknowledge,
             consents,
             references,
+            go_on,
         )
     return RunReport(finished, path, _names(compiled))
 

@@ -1,13 +1,14 @@
 """`gridc init`."""
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from gridc.cli import terminal
+from gridc.cli.conversation import Conversation, asked
 from gridc.cli.options import JSON, TASK_NAME, print_json
-from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.schema.effects import MatchKind
 from gridc.schema.items import OptionLabels
 from gridc.study.beginning import (
@@ -100,6 +101,11 @@ NEXT = {
         "have them."
     ),
 )
+@click.option(
+    "--copy",
+    is_flag=True,
+    help="Copy files that lie elsewhere, or are not UTF-8, beside the spec, as UTF-8.",
+)
 @click.option("--title", help="One line, as printed on the report.")
 @click.option(
     "--out",
@@ -122,6 +128,7 @@ def init(
     judge: str | None,
     leave_out: bool,
     option_labels: OptionLabels | None,
+    copy: bool,
     title: str | None,
     out: Path,
     yes: bool,
@@ -130,26 +137,34 @@ def init(
 ) -> None:
     """Write a first spec and, beside it, its schema, which editors use to complete and check it.
 
-    Without options the study uses models and benchmarks that ship with gridc.
+    Without options the study uses models and benchmarks that ship with gridc. Of your own file the first rows
+    are shown as they were read, and what its columns leave open is asked. `--yes` takes what the file makes
+    likely, and says what that was.
     """
     beginning = Beginning.at(out)
     if not force:
         beginning.require_free()
     ask = not (yes or as_json)
     usual = TASK_MODELS if tasks else MODELS
-    asked = benchmarks or tasks
-    begun = beginning.write(
+    named = benchmarks or tasks
+    begun = Conversation(
+        beginning,
         title or _answer(ask, "Title", TITLE),
         models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", usual),
-        benchmarks if asked else _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
-        FileStatements(fields, constants, labels, gold, judge, match, leave_out, option_labels),
+        benchmarks if named else _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
+        FileStatements(fields, constants, labels, gold, judge, match, leave_out, option_labels, copy),
         tasks,
-    )
+        ask,
+        yes,
+        (lambda line: None) if as_json else click.echo,
+    ).write()
     spec, schema = beginning.spec, beginning.schema
     if as_json:
         ahead = [diagnostic.as_json() for diagnostic in begun.ahead]
         wrote = {"spec": str(spec), "schema": str(schema)}
-        print_json({**wrote, "seen": list(begun.seen), "ahead": ahead, "install": list(begun.install)})
+        rows = [asdict(row) for row in begun.rows]
+        about = {"seen": list(begun.seen), "rows": rows, "ahead": ahead, "install": list(begun.install)}
+        print_json({**wrote, **about})
         return
     for line in begun.seen:
         click.echo(terminal.visible(line))
@@ -163,18 +178,13 @@ def init(
     for command in begun.install:
         click.echo(f"  {command}")
     for command, does in NEXT.items():
-        click.echo(f"  gridc {command}{where}".ljust(36) + does)
+        click.echo(f"  {f'gridc {command}{where}':<34}  {does}")
 
 
 def _answer(ask: bool, question: str, default: str) -> str:
     if not ask:
         return default
-    try:
-        answer: str = click.prompt(question, default=default)
-    except click.Abort:
-        message = "the questions were not answered"
-        raise UsageError([Diagnostic("GC000", message, help="--yes takes the defaults")]) from None
-    return answer
+    return str(asked(question, default=default))
 
 
 def _answers(ask: bool, question: str, default: tuple[str, ...]) -> tuple[str, ...]:

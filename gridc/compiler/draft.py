@@ -4,6 +4,7 @@ mean.
 `draft` looks at the files and returns a `Draft`; `Draft.text` writes it as commented TOML that runs as it is.
 """
 
+import itertools
 import os
 import re
 import unicodedata
@@ -22,16 +23,36 @@ from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.loaders import load_items
 from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, guess, names_gold_column
-from gridc.compiler.inputs.loaders.parsing import LOADERS, BadRow, File, Malformed, Records, at, records
+from gridc.compiler.inputs.loaders.parsing import (
+    LOADERS,
+    UTF16,
+    BadRow,
+    File,
+    Malformed,
+    Records,
+    at,
+    is_parquet,
+    records,
+)
 from gridc.compiler.inputs.loaders.rows import GOLDS, are_lettered
 from gridc.compiler.instrument.matching import WORKING_ENDS
+from gridc.compiler.open_points import AnswerWay, OpenPoint
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
 from gridc.numbers import counted
 from gridc.schema import jsonschema
 from gridc.schema.base import Contradiction
 from gridc.schema.effects import MatchKind
-from gridc.schema.items import LOADER_KINDS, Fields, FieldValue, LoaderKind, Loading, OptionLabels, OptionList
+from gridc.schema.items import (
+    LOADER_KINDS,
+    Fields,
+    FieldValue,
+    LoaderKind,
+    Loading,
+    OptionLabels,
+    OptionList,
+    SplitColumn,
+)
 from gridc.schema.models import FILES, engine_for, engine_kind
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
@@ -115,7 +136,8 @@ class DraftBenchmark:
     `gold` says how the gold column names an option, where that is stated; `gold_after` is the text after
     which the answer stands, where right answers show their working. `recognised` says by which columns the
     format was known, or why it was not taken. `lettered`: the options are nothing but letters. `labels` says
-    what becomes of labels in the texts of options, where that is stated.
+    what becomes of labels in the texts of options, where that is stated. `answers` are the right answers in
+    free text, and `columns` the names of all columns, of a file with columns of its own.
     """
 
     id: str
@@ -129,6 +151,8 @@ class DraftBenchmark:
     recognised: str | None = None
     lettered: bool = False
     labels: OptionLabels | None = None
+    answers: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     @property
     def kind(self) -> LoaderKind:
@@ -216,6 +240,11 @@ class Draft:
         return any(benchmark.prompts for benchmark in self.benchmarks)
 
     @property
+    def own(self) -> bool:
+        """Whether a benchmark is a file of the user's own, of which answers are read."""
+        return any(benchmark.fields is not None and not benchmark.prompts for benchmark in self.benchmarks)
+
+    @property
     def lists_options(self) -> bool:
         """Whether the questions of a benchmark list their options themselves."""
         return any(benchmark.lettered for benchmark in self.benchmarks)
@@ -297,7 +326,9 @@ def draft(
             "litellm name, of none of the models that are compared"
         )
         which = "is not said" if judge is None else "is stated twice: by a rule, and by a judge"
-        unknown.append(Diagnostic("GC000", f"how answers in free text are compared {which}", help=help))
+        message = f"how answers in free text are compared {which}"
+        ways = _comparisons(taken) if judge is None else ()
+        unknown.append(OpenPoint("GC000", message, help=help, ways=ways))
     unknown += _above((*models, *(benchmark.source for benchmark in taken)))
     unknown += _unwritable((title, *models, *benchmarks, *([] if judge is None else [judge])))
     if unknown:
@@ -318,6 +349,73 @@ def draft(
         judge if free_text else None,
         match,
     )
+
+
+COPY = AnswerWay("copy it beside the spec, as UTF-8", "--copy", likely=True)
+
+
+FROM_1252 = "read it as Windows-1252, as older spreadsheets write, and copy it beside the spec as UTF-8"
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.startswith(UTF16)
+    return True
+
+
+def copied(benchmarks: Sequence[str], folder: Path) -> tuple[tuple[str, ...], dict[Path, bytes], list[str]]:
+    """The benchmarks with a file in the folder for each that lies elsewhere or is not UTF-8; the files to
+    write for it; and what is to be said of them. Bytes that are no UTF-8 are read as Windows-1252."""
+    sources, files, said = list[str](), dict[Path, bytes](), list[str]()
+    for given in benchmarks:
+        loader, equals, rest = given.partition("=")
+        named = rest if equals and loader in LOADERS else given
+        path = Path(named.removeprefix("path:"))
+        if not path.is_file():
+            sources.append(given)
+            continue
+        data = path.read_bytes()
+        inside = folder.resolve() in path.resolve().parents
+        text = data if _is_utf8(data) or is_parquet(data) else data.decode("cp1252", "replace").encode()
+        if inside and text is data:
+            sources.append(given)
+            continue
+        target = _free_name(folder, path, text)
+        files[target] = text
+        how = " as UTF-8, read as Windows-1252" if text is not data else ""
+        said.append(f"{path} is copied to {target.name}{how}")
+        sources.append(f"{given[: len(given) - len(named)]}path:{target.name}")
+    return tuple(sources), files, said
+
+
+def _free_name(folder: Path, path: Path, data: bytes) -> Path:
+    """A file of the folder that is not there yet, or holds these very bytes."""
+    for number in itertools.count(1):
+        target = folder / (path.name if number == 1 else f"{path.stem}-{number}{path.suffix}")
+        if not target.exists() or (target.is_file() and target.read_bytes() == data):
+            return target
+    raise AssertionError("count() does not end")
+
+
+def _comparisons(benchmarks: Sequence[DraftBenchmark]) -> tuple[AnswerWay, ...]:
+    """The ways to compare free answers. One is likely where all right answers are numbers, or short."""
+    answers = [answer for benchmark in benchmarks for answer in benchmark.answers]
+    numeric = bool(answers) and all(NUMERIC.fullmatch(answer.strip()) for answer in answers)
+    brief = bool(answers) and not numeric and all(len(answer.split()) <= BRIEF for answer in answers)
+    return (
+        AnswerWay("as a number, however it is written", "--match number", likely=numeric),
+        AnswerWay("as a text, without case, punctuation and articles", "--match text", likely=brief),
+        AnswerWay("the response contains it somewhere", "--match contains"),
+        AnswerWay("character by character", "--match exact"),
+        AnswerWay("another model judges whether the response says the same", "--judge MODEL"),
+    )
+
+
+NUMERIC = re.compile(r"[-+]?[$€£]?\d[\d,.]*\s*%?")
+BRIEF = 6
+"""Words of a right answer that a response can be expected to give word for word."""
 
 
 def _own_tasks(benchmarks: Sequence[str], folder: Path) -> dict[str, DraftTask]:
@@ -384,9 +482,9 @@ def _above(sources: Iterable[str]) -> Iterator[Diagnostic]:
     """A finding for each source that lies above the spec's folder: a spec cannot name it."""
     for source in sources:
         if source.startswith("path:../"):
-            help = "put it into that folder, or let --out name a spec beside it"
+            help = "--copy copies it there; or put it into that folder, or let --out name a spec beside it"
             message = f"`{source.removeprefix('path:')}` is not below the folder of the spec"
-            yield Diagnostic("GC000", message, help=help)
+            yield OpenPoint("GC000", message, help=help, ways=(COPY,))
 
 
 def _unwritable(texts: Iterable[str]) -> Iterator[Diagnostic]:
@@ -436,7 +534,8 @@ def _benchmark(
         rows = _own_rows(source, files, stated, gold)
         if isinstance(rows, Diagnostic):
             way = f"correct that; or, as plain rows: {rows.help}"
-            return replace(rows, message=recognised, help=way) if recognised else rows
+            rows = replace(rows, message=recognised, help=way) if recognised else rows
+            return replace(rows, about=given) if isinstance(rows, OpenPoint) else rows
         return replace(rows, recognised=recognised)
     if loader and LOADER_KINDS[loader].sentences:
         message = "pairs of sentences are compared, not asked, which this first study does not do"
@@ -480,7 +579,9 @@ def _format(
     if len(fitting) > 1:
         message = f"`{source}` has the columns of {' and of '.join(fitting)}"
         ways = [f"--benchmark {name}={source}" for name in (*fitting, "rows")]
-        return Diagnostic("GC000", message, help=f"say which it is: {', or '.join(ways)}")
+        asked = (AnswerWay(f"it is {name}", f"--benchmark {name}={given}") for name in (*fitting, "rows"))
+        help = f"say which it is: {', or '.join(ways)}"
+        return OpenPoint("GC000", message, help=help, ways=tuple(asked), about=given)
     if fitting:
         (name,) = fitting
         plain = f"`--benchmark rows={source.removeprefix('path:')}` reads it as plain rows"
@@ -582,7 +683,13 @@ def _own_rows(
     try:
         tables = [records(file) for file in files]
     except Malformed as error:
-        return Diagnostic("GC000", f"`{source}`, {error.rows[0]}", help=error.rows[0].help)
+        text = f"`{source}`, {error.rows[0]}"
+        if all(_is_utf8(file.data) for file in files):
+            return Diagnostic("GC000", text, help=error.rows[0].help)
+        help = (
+            f"--copy reads it as Windows-1252 and copies it beside the spec as UTF-8; or {error.rows[0].help}"
+        )
+        return OpenPoint("GC000", text, help=help, ways=(replace(COPY, says=FROM_1252),))
     names = tuple(dict.fromkeys(name for table in tables for name in table.names))
     table = Records(tuple(row for table in tables for row in table.rows), names)
     if not table.rows:
@@ -597,13 +704,29 @@ def _own_rows(
     if not isinstance(fields, Fields):
         formats = [name for name in _FORMATS if not LOADER_KINDS[name].prompts and _items_of(name, files)]
         ways = [f"--benchmark {name}={source}, whose form the file has" for name in formats]
-        return Diagnostic("GC000", f"`{source}`: {fields.problem}", help="; ".join((*ways, fields.help)))
-    columns = fields.references if isinstance(fields.references, tuple) else ()
-    answers = [str(at(row, name)) for _, row in table.rows for name in columns]
+        help = "; ".join((*ways, fields.help))
+        return OpenPoint("GC000", f"`{source}`: {fields.problem}", help=help, ways=fields.ways)
+    answers = list(_right_texts(table, fields))
     worked = bool(answers) and all(WORKING_ENDS in answer for answer in answers)
     behind = WORKING_ENDS if worked else None
     lettered = are_lettered(table, fields)
-    return DraftBenchmark("", "rows", source, fields, len(table.rows), gold, behind, lettered=lettered)
+    if behind is not None:
+        answers = [answer.rpartition(behind)[2] for answer in answers]
+    return DraftBenchmark(
+        "", "rows", source, fields, len(table.rows), gold, behind,
+        lettered=lettered, answers=tuple(answers), columns=names,
+    )  # fmt: skip
+
+
+def _right_texts(table: Records, fields: Fields) -> Iterator[str]:
+    """Every right answer in free text."""
+    for _, row in table.rows:
+        if isinstance(fields.references, SplitColumn):
+            yield from str(at(row, fields.references.column)).split(fields.references.split)
+            continue
+        for name in fields.references:
+            value = at(row, name)
+            yield from map(str, value if isinstance(value, list) else [value])
 
 
 def _stated_fields(stated: Sequence[ColumnStatement], names: Sequence[str]) -> dict[str, Any]:
@@ -658,6 +781,8 @@ def _in_words(value: Any) -> str:
         constant = value["constant"]
         texts = constant if isinstance(constant, list) else [constant]
         return f"{', '.join(map(repr, texts))} in every row"
+    if isinstance(value, Mapping) and "split" in value:
+        return f"`{value['column']}`, with {value['split']!r} between several"
     if isinstance(value, Mapping):
         words = ", ".join(f"{word!r} stands for {meaning!r}" for word, meaning in value["map"].items())
         return f"`{value['column']}`, where {words}"

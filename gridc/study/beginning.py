@@ -3,21 +3,24 @@
 import re
 import secrets
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
-from typing import assert_never, get_args
+from typing import Any, assert_never, get_args
 
 from gridc.compiler import draft
 from gridc.compiler.frontend.read import asked_tasks
 from gridc.compiler.frontend.unsupported import unstated
-from gridc.compiler.inputs.loaders.gold import short
+from gridc.compiler.inputs.loaders.gold import WORDS, short
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.task_index import INSTALL, is_installed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import COMPARISONS, right_answers
+from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.open_points import BEHAVIOUR, COLUMN, COLUMNS, AnswerWay, OpenPoint
 from gridc.compiler.preflight.consent import asked_of_hub
 from gridc.compiler.preflight.task_files import make_task_files, read_with_tasks
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
@@ -28,6 +31,24 @@ from gridc.schema.items import LOADER_KINDS, OptionLabels
 from gridc.schema.models import engine_for, engine_kind
 from gridc.study.machine import advice, memory_of
 from gridc.study.place import SPEC_NAME, place_of
+
+__all__ = [
+    "BEHAVIOUR",
+    "BENCHMARKS",
+    "COLUMN",
+    "COLUMNS",
+    "GOLD_RULES",
+    "MATCHES",
+    "MODELS",
+    "OPTION_LABELS",
+    "TASK_MODELS",
+    "TITLE",
+    "AnswerWay",
+    "Beginning",
+    "DraftReport",
+    "FileStatements",
+    "OpenPoint",
+]
 
 TITLE, MODELS, BENCHMARKS = draft.TITLE, draft.MODELS, draft.BENCHMARKS
 """What a first study is of, where nothing else is asked for."""
@@ -65,11 +86,45 @@ class Beginning:
         benchmarks: Sequence[str],
         statements: "FileStatements | None" = None,
         tasks: Sequence[str] = (),
-    ) -> "DraftReport":
-        """Write both, once the spec is known to be valid. Raises `UsageError` for a source that stands for
-        nothing and `SpecError` for what is wrong with what it leads to; then nothing is written."""
+        accept: "Callable[[DraftReport], bool]" = lambda report: True,
+    ) -> "DraftReport | None":
+        """Write both, once the spec is known to be valid and `accept` takes it; None where it does not.
+
+        Raises `UsageError` for a source that stands for nothing and `SpecError` for what is wrong with what
+        it leads to; then nothing is written, as where it is not accepted. What a person can settle is an
+        `OpenPoint`."""
         folder = self.spec.absolute().parent
         statements = statements or FileStatements()
+        told, made = list[str](), list[Path]()
+        if statements.copy:
+            benchmarks, files, told = draft.copied(benchmarks, folder)
+            made = [path for path in files if not path.exists()]
+        new_folder = not self.spec.parent.exists()
+        self.spec.parent.mkdir(parents=True, exist_ok=True)
+        report = None
+        try:
+            for path in made:
+                write_atomic(path, files[path])
+            report = self._written(folder, title, models, benchmarks, statements, tasks, told, accept)
+        finally:
+            if report is None:
+                for path in made:
+                    path.unlink(missing_ok=True)
+                if new_folder:
+                    self.spec.parent.rmdir()
+        return report
+
+    def _written(
+        self,
+        folder: Path,
+        title: str,
+        models: Sequence[str],
+        benchmarks: Sequence[str],
+        statements: "FileStatements",
+        tasks: Sequence[str],
+        told: Sequence[str],
+        accept: "Callable[[DraftReport], bool]",
+    ) -> "DraftReport | None":
         stated = statements.stated(benchmarks)
         first = draft.draft(
             folder,
@@ -84,36 +139,36 @@ class Beginning:
             statements.option_labels,
             tuple(tasks),
         )
-        made = not self.spec.parent.exists()
-        self.spec.parent.mkdir(parents=True, exist_ok=True)
         tried = self.spec.with_name(f".{secrets.token_hex(8)}.toml")
         try:
             write_atomic(tried, first.text())
             known = [benchmark.recognised for benchmark in first.benchmarks if benchmark.recognised]
             if first.tasks:
                 ahead, stamped = _rendered(tried, self.spec)
+                rows: tuple[ShownRow, ...] = ()
             else:
-                ahead, stamped = _compiled(tried, self.spec, known)
-        except GridcError:
-            if made:
-                tried.unlink(missing_ok=True)
-                self.spec.parent.rmdir()
-            raise
+                ahead, stamped, rows = _compiled(tried, self.spec, known)
         finally:
             tried.unlink(missing_ok=True)
-        write_atomic(self.schema, jsonschema.schema_text())
-        write_atomic(self.spec, first.text())
-        seen = [benchmark.said for benchmark in first.benchmarks if benchmark.said]
+        seen = [*told, *(benchmark.said for benchmark in first.benchmarks if benchmark.said)]
         seen += [task.said for task in first.tasks]
         needed = [*_to_install(models), *(_to_install_tasks() if first.tasks else ())]
-        return DraftReport((*seen, *stamped), ahead, tuple(needed), not (first.tasks and ahead))
+        validated = not (first.tasks and ahead)
+        columns = {each.id: each.columns for each in first.benchmarks if each.columns}
+        report = DraftReport((*seen, *stamped), ahead, tuple(needed), validated, rows, columns)
+        if not accept(report):
+            return None
+        write_atomic(self.schema, jsonschema.schema_text())
+        write_atomic(self.spec, first.text())
+        return report
 
 
 @dataclass(frozen=True, slots=True)
 class FileStatements:
     """What is said of files whose columns do not say it: `[FILE:]FIELD=COLUMN`, `[FILE:]FIELD=TEXT` of what
     is the same in every row, `[FILE:]WORD=MEANING`, how the gold column names an option, who or what
-    compares free text, whether malformed rows are left out, and what becomes of labels in options."""
+    compares free text, whether malformed rows are left out, what becomes of labels in options, and whether
+    files that lie elsewhere or are not UTF-8 are copied beside the spec."""
 
     fields: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
@@ -123,6 +178,23 @@ class FileStatements:
     match: MatchKind | None = None
     leave_out: bool = False
     option_labels: OptionLabels | None = None
+    copy: bool = False
+
+    def saying(self, words: Sequence[str], about: str) -> "FileStatements":
+        """These with what the options of an answer say, of the benchmark `about` where it is about one."""
+        file = f"{Path(about).name}:" if about else ""
+        changed: dict[str, Any] = {}
+        rest = iter(words)
+        for word in rest:
+            key = word.removeprefix("--").replace("-", "_")
+            if key in ("copy", "leave_out"):
+                changed[key] = True
+            elif key in ("field", "constant", "label"):
+                before = changed.get(f"{key}s", getattr(self, f"{key}s"))
+                changed[f"{key}s"] = (*before, f"{file}{next(rest)}")
+            else:  # --gold, --judge, --match, --option-labels
+                changed[key] = next(rest)
+        return replace(self, **changed)
 
     def stated(self, benchmarks: Sequence[str]) -> list[draft.ColumnStatement]:
         """The statements. Raises `UsageError`."""
@@ -144,12 +216,53 @@ MATCHES: tuple[MatchKind, ...] = tuple(kind for kind in get_args(MatchKind) if n
 @dataclass(frozen=True, slots=True)
 class DraftReport:
     """What was seen in the files, in sentences, what has to be settled before a plan (`ahead`), what has to
-    be installed before a model can be asked (`install`), and whether the spec was `validated`."""
+    be installed before a model can be asked (`install`), and whether the spec was `validated`. `rows` are
+    the first of each benchmark, as they were read, and `columns` those of its file."""
 
     seen: tuple[str, ...]
     ahead: tuple[Diagnostic, ...]
     install: tuple[str, ...]
     validated: bool = True
+    rows: tuple["ShownRow", ...] = ()
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRow:
+    """An item of a benchmark: the prompt that the first configuration asks, and what earns the point."""
+
+    benchmark: str
+    item: str
+    prompt: str
+    right: str
+
+
+ROWS_SHOWN = 3
+
+
+def _shown_rows(study: Study) -> Iterator[ShownRow]:
+    """The first items of each benchmark whose items are here."""
+    plan, seen = Plan(study), set[str]()
+    for cell in plan.cells():
+        if cell.benchmark in seen:
+            continue
+        seen.add(cell.benchmark)
+        for sample in islice(plan.samples(cell), ROWS_SHOWN):
+            prompt = sample.requests[0].prompt.messages[-1][1]
+            yield ShownRow(cell.benchmark, sample.item.id, prompt, _right(cell.setting, sample.item))
+
+
+def _right(setting: Setting, item: Item) -> str:
+    """What earns the point, in short: `A. Oslo`, `12 or twelve`, `a refusal`."""
+    if item.expected is not None:
+        return "a refusal" if item.expected == "refuse" else "an answer, no refusal"
+    if item.right:
+        labels = setting.labels_of(item)
+        named = (
+            f"{f'{labels[place]}. ' if labels else ''}{item.options[place]}" for place in sorted(item.right)
+        )
+        return " or ".join(named)
+    return " or ".join(map(short, item.references)) or "what a judge says"
 
 
 def _rendered(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str]]:
@@ -161,7 +274,7 @@ def _rendered(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str
         make_task_files(tried, online=True)
     except GridcError as error:
         return _moved(error, spec), fetched
-    ahead, said = _compiled(tried, spec, ())
+    ahead, said, _ = _compiled(tried, spec, ())
     return ahead, [*fetched, *said]
 
 
@@ -179,20 +292,23 @@ def _to_install(models: Sequence[str]) -> Iterator[str]:
             yield f"{kind.install}: before models can be asked, for {', '.join(missing)}"
 
 
-def _compiled(tried: Path, spec: Path, recognised: Sequence[str]) -> tuple[tuple[Diagnostic, ...], list[str]]:
-    """The hazards of a draft, and how its files were read. Raises `SpecError` where it is not valid; beside a
-    row that does not follow its format stands how that was `recognised`."""
+def _compiled(
+    tried: Path, spec: Path, recognised: Sequence[str]
+) -> tuple[tuple[Diagnostic, ...], list[str], tuple[ShownRow, ...]]:
+    """The hazards of a draft, how its files were read, and their first rows. Raises `SpecError` where it is
+    not valid; beside a row that does not follow its format stands how that was `recognised`."""
     place = place_of(tried)
     try:
         checked = read_with_tasks(tried, place.data, place.models)
         if checked.references.absent:
             names = ", ".join(sorted(checked.references.absent))
-            return (), [f"not looked at, as its files are not here: {names}"]
+            return (), [f"not looked at, as its files are not here: {names}"], ()
         study = place.compiled().study
         needs = memory_of(Plan(study), calls=False)
-        return (), [*study.notes(), *unstated(study.spec), *_earning(study), *advice(needs)]
+        said = [*study.notes(), *unstated(study.spec), *_earning(study), *advice(needs)]
+        return (), said, tuple(_shown_rows(study))
     except HazardError as error:
-        return _moved(error, spec), []
+        return _moved(error, spec), [], ()
     except GridcError as error:
         found = list(_moved(error, spec))
         if recognised and found[-1].code == "GC312":
@@ -281,4 +397,21 @@ def _for_init(diagnostic: Diagnostic) -> Diagnostic:
     help = diagnostic.help
     for stated, option in SAYS if help is not None else ():
         help = re.sub(stated, option, help or "")
-    return replace(diagnostic, help=help)
+    ways = tuple(_ways_of(help or ""))
+    if not ways:
+        return replace(diagnostic, help=help)
+    shown = asdict(diagnostic) | {"help": help, "span": diagnostic.span}
+    return OpenPoint(**shown, ways=ways)
+
+
+def _ways_of(help: str) -> Iterator[AnswerWay]:
+    """The options of `init` that a help names, each as an answer."""
+    for rule in dict.fromkeys(re.findall(r"--gold (\w+)\b(?! with)", help)):
+        yield AnswerWay(f"the column names the right option by {WORDS.get(rule, rule)}", f"--gold {rule}")
+    for kept in dict.fromkeys(re.findall(r"--option-labels (\w+)", help)):
+        yield AnswerWay(f"{kept} the labels in the texts of options", f"--option-labels {kept}")
+    if "--leave-out" in help:
+        rule = next(iter(re.findall(r"--gold (\w+) with --leave-out", help)), None)
+        yield AnswerWay(
+            "leave these rows out, and count them", f"--gold {rule} --leave-out" if rule else "--leave-out"
+        )

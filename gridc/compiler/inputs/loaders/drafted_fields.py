@@ -16,14 +16,18 @@ from gridc.compiler.inputs.loaders.gold import gold_marks, is_empty
 from gridc.compiler.inputs.loaders.parsing import Records, Row, at
 from gridc.compiler.inputs.loaders.rows import (
     GOLDS,
+    MARKS,
+    SPEAKERS,
     about_responses,
     folded_name,
     in_order,
     likely_behaviour,
+    ordered_behaviour,
     rival_golds,
 )
+from gridc.compiler.open_points import BEHAVIOUR, AnswerWay
 from gridc.numbers import counted
-from gridc.schema.items import Fields, FieldValue, OptionList
+from gridc.schema.items import Fields, FieldValue, OptionList, SplitColumn
 from gridc.schema.scores import BEHAVIOURS
 
 QUERIES = (
@@ -37,6 +41,18 @@ OPTIONS = (
 ANSWERS = ("answer", "answers", "aliases", "answer_aliases", "gold", "target", "targets")
 """Names of columns whose list may hold right answers in free text."""
 EXPECTED = ("expected", "expected_behavior", "expected_behaviour")
+POLICIES = (
+    *EXPECTED, "policy", "expected_action", "action", "behavior", "behaviour", "desired_behavior", "should",
+    "label", "expected_response",
+)  # fmt: skip
+"""Names of columns that may say in words of a policy whether a prompt is to be refused."""
+CONVERSATIONS = ("messages", "conversations", "conversation", "chat", "dialog", "dialogue", "prompt")
+TURNS = ("turns", "user_turns")
+ACCEPTED = (
+    "accepted_answers", "acceptable_answers", "accepted", "acceptable", "all_answers", "correct_answers",
+    "gold_answers", "references", "reference_answers", "aliases", "answer_aliases", "answers",
+)  # fmt: skip
+"""Names of columns that hold several right answers in free text, where nothing holds options."""
 CONTEXTS = ("context", "contextstring", "passage", "article", "document", "background")
 IDS = ("id", "qid", "uid", "question_id", "item_id", "behaviorid", "record_id")
 CATEGORIES = ("category", "subject", "topic", "domain", "semanticcategory", "risk_area", "high_level_domain")
@@ -44,6 +60,8 @@ LABELS = re.compile(r"(?:^|_)(?:label|type|class|(?:un)?(?:harm|safe|tox|refus)[
 """In the names of columns that may say in words of their own whether a prompt is to be refused."""
 PAIRS = (("text", "label"), ("text", "labels"), ("choices", "labels"), ("choices", "label"))
 """Beside each other in a table: the texts of the options, and their marks or labels."""
+HELM_TEXTS = ".output.text"
+"""Ends the name of the texts of HELM's references, beside which stand their tags."""
 CORRECT = ("correct_answer", "correct", "right_answer", "answer", "correct_option", "correct_choice")
 WRONG = re.compile(r"(?:incorrect|wrong|distractor|false)(?:_(?:answer|option|choice))?_?\d*")
 """Columns of which each holds an option: the right one and the others."""
@@ -51,16 +69,19 @@ LONG = 40
 """Letters of the longest name of a column that looks like one."""
 FEW_WORDS = 6
 """Words of a column that are put into comply and refuse one by one."""
+LISTED = 24
+"""Columns that a person is shown to choose from."""
 FEW = 30
 """As many different short values as a column of tags may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnclearColumns:
-    """What the columns leave open, and the options of `gridc init` that say it."""
+    """What the columns leave open, and the options of `gridc init` that say it, also one by one (`ways`)."""
 
     problem: str
     help: str
+    ways: tuple[AnswerWay, ...] = ()
 
 
 def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) -> Fields | UnclearColumns:
@@ -69,6 +90,10 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
     rows = [row for _, row in records.rows if isinstance(row, dict)]
     names = [name for name in records.names if any(at(row, name) is not None for row in rows)]
     fields: dict[str, Any] = dict(stated)
+    if not {"query", "turns", "messages"} & fields.keys():
+        fields |= _asked_in_turns(names, rows)
+    if not {"options", "expected", "references", "gold"} & fields.keys():
+        fields |= _policy(names, rows) or _accepted(names, rows)
     if not {"options", "expected", "references"} & fields.keys():
         options = _choice(names, rows)
         if isinstance(options, UnclearColumns):
@@ -86,14 +111,14 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
             if isinstance(name, str)}  # fmt: skip
     used |= {value.column for value in fields.values() if isinstance(value, FieldValue) and value.column}
     left = [name for name in left if name not in used]
-    if "query" not in fields:
+    if not {"query", "turns", "messages"} & fields.keys():
         fields["query"] = _named([name for name in left if _is_text(name, rows)], QUERIES)
         if unclear := _all_ask_one_thing(fields, left, rows):
             return unclear
     unclear = _unclear(fields, names, left, rows)
     if unclear is not None:
         return unclear
-    left = [name for name in left if name != fields["query"]]
+    left = [name for name in left if name != fields.get("query")]
     identity = _named(left, IDS)
     if identity is not None and len({str(at(row, identity)) for row in rows}) < len(rows):
         identity = None
@@ -112,8 +137,86 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
             f"`{drafted.gold}` and `{rival.column}` both name the right option, and not the same one in "
             f"{counted(rival.differ, 'row')}",
             " or ".join(ways),
+            tuple(
+                AnswerWay(f"`{name}` names the right option", f"--field gold={shlex.quote(name)}")
+                for name in (str(drafted.gold), rival.column)
+            ),
         )
     return drafted
+
+
+def _asked_in_turns(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
+    """A column of conversations or of a user's turns. Where every conversation ends with a reply, and nothing
+    else says what is right, the reply is the right answer."""
+    for name in names:
+        if folded_name(name) in CONVERSATIONS and rows and all(_spoken(at(row, name)) for row in rows):
+            key = "content" if "content" in at(rows[0], name)[-1] else "value"
+            replies = all(_speaker(at(row, name)[-1]) == "assistant" for row in rows)
+            others = [other for other in names if other.partition(".")[0] != name]
+            told = _named(others, (*GOLDS, *ACCEPTED, *POLICIES, *OPTIONS)) is not None
+            answers = {"references": (f"{name}.-1.{key}",)} if replies and not told else {}
+            return {"messages": name, **answers}
+    for name in names:
+        lists = folded_name(name) in TURNS and rows and all(isinstance(at(row, name), list) for row in rows)
+        if lists and all(
+            at(row, name) and all(isinstance(turn, str) for turn in at(row, name)) for row in rows
+        ):
+            return {"turns": name}
+    return {}
+
+
+def _spoken(value: Any) -> bool:
+    """Whether a value is a conversation: messages, each with who speaks and what is said."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(
+            isinstance(message, dict)
+            and ({"role", "content"} <= message.keys() or {"from", "value"} <= message.keys())
+            for message in value
+        )
+    )
+
+
+def _speaker(message: Mapping[str, Any]) -> str:
+    who = str(message.get("role", message.get("from")))
+    return SPEAKERS.get(who, who)
+
+
+def _accepted(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
+    """A column of several right answers in free text, as a list or with a mark between them, in a file whose
+    rows hold no options."""
+    plain = [name for name in names if folded_name(name) in GOLDS]
+    offered = [name for name in names if name not in plain and folded_name(name) not in ACCEPTED]
+    if plain or _options(offered, rows):
+        return {}
+    lists = [
+        name
+        for name in names
+        if folded_name(name) in ACCEPTED
+        and _all_lists(name, rows, least=1)
+        and not any(isinstance(answer, dict) for row in rows for answer in at(row, name))
+    ]
+    if lists:
+        return {"references": (_named(lists, ACCEPTED),)}
+    for name in (name for name in names if folded_name(name) in ACCEPTED and _is_text(name, rows)):
+        for mark in MARKS:
+            if 2 * sum(mark in str(at(row, name)) for row in rows) >= len(rows):
+                return {"references": SplitColumn(column=name, split=mark)}
+        if folded_name(name) != "answers":
+            return {"references": (name,)}
+    return {}
+
+
+def _policy(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
+    """A column whose few words name the behaviour that is wanted: `must refuse`, `should_comply`."""
+    responses = about_responses(names)
+    for name in names:
+        words = _few_words(name, rows) if folded_name(name) in POLICIES and name not in responses else []
+        meant = {word: ordered_behaviour(word) for word in words}
+        if words and all(meant.values()):
+            return {"expected": FieldValue(column=name, map=meant)}  # type: ignore[arg-type]
+    return {}
 
 
 def _all_ask_one_thing(
@@ -134,11 +237,24 @@ def _all_ask_one_thing(
     return UnclearColumns(
         f"`{query}` is the same in most rows, and may be only a part of what is asked",
         f"{ways} stands before it; --field query={shlex.quote(query)} asks it alone",
+        (
+            *(
+                AnswerWay(f"`{name}` stands before it", f"--field context={shlex.quote(name)}")
+                for name in varied[:FEW_WORDS]
+            ),
+            AnswerWay("it is asked alone", f"--field query={shlex.quote(query)}"),
+        ),
     )
 
 
 def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | UnclearColumns:
     """The options of a file, and how they name the right one where their own columns say it."""
+    for texts in (name for name in names if name.endswith(HELM_TEXTS)):
+        marks = f"{texts.removesuffix(HELM_TEXTS)}.tags"
+        if marks in names and _all_lists(texts, rows):
+            return {"options": (texts,), "gold": marks}
+        if marks in names and _all_lists(texts, rows, least=1):
+            return {"references": (texts,)}
     for name in names:
         stem = name.rpartition(".")[0]
         for texts, labels in PAIRS:
@@ -181,18 +297,20 @@ def _unclear(
 ) -> UnclearColumns | None:
     """What has to be asked before there is a field map."""
     listed = ", ".join(f"`{name}`" for name in names[:12]) or "none"
-    if fields.get("query") is None:
+    if not any(fields.get(key) for key in ("query", "turns", "messages")):
         several = [name for name in names if folded_name(name) in QUERIES and _all_lists(name, rows)]
         if several:
             help = f"--field query={several[0]}.0 asks the first alone"
-            return UnclearColumns(f"`{several[0]}` holds several texts, and one is asked", help)
+            first = AnswerWay("the first is asked alone", f"--field query={several[0]}.0")
+            return UnclearColumns(f"`{several[0]}` holds several texts, and one is asked", help, (first,))
         help = f"--field query=COLUMN names it, one of {listed}"
         turns = [name for name in names if name.endswith(".content") and _is_text(name, rows)]
         if turns:
             help = f"--field query={turns[0]} where it is the text of a turn; or {help}"
         if any(name.rstrip().endswith("?") or name.strip().isdecimal() or len(name) > LONG for name in names):
             help = f"the first row has to name the columns, and these look like data: add one; or {help}"
-        return UnclearColumns("which column is what is asked is not clear", help)
+        way = AnswerWay("a column holds the question", "--field query=COLUMN", tuple(names[:LISTED]))
+        return UnclearColumns("which column is what is asked is not clear", help, (way,))
     options = bool(fields.get("options"))
     expected = fields.get("expected") or _named(names, EXPECTED)
     if options and expected is not None:
@@ -200,6 +318,7 @@ def _unclear(
             f"what earns a point is not clear: both options and `{expected}` could say it",
             f"--field expected={expected} for prompts to refuse or to comply with; or, in a file without it, "
             "--field options=... and --field gold=COLUMN",
+            (AnswerWay("the prompts are to be refused or answered", f"--field expected={expected}"),),
         )
     column = _named(names, EXPECTED)
     if column is not None and not {"expected", "references"} & fields.keys():
@@ -208,23 +327,29 @@ def _unclear(
             _label_help(column, words)
             if (words := _few_words(column, rows))
             else f"let `{column}` be a text: refuse or comply in every row",
+            (_label_way(column, words),) if words else (),
         )
     if options and fields.get("gold") is None and fields.get("matching") is None:
         return UnclearColumns(
             "which column names the right option is not clear",
             f"--field gold=COLUMN names it, one of {', '.join(f'`{name}`' for name in left[:12]) or listed}",
+            (AnswerWay("a column names the right option", "--field gold=COLUMN", tuple(left[:LISTED])),),
         )
     if options or {"expected", "references"} & fields.keys():
         return None
     return UnclearColumns("what earns a point is not clear: no column names options or says comply or refuse",
-                   _point_options(left, rows))  # fmt: skip
+                   *_point_options(left, rows))  # fmt: skip
 
 
-def _point_options(names: Sequence[str], rows: Sequence[Row]) -> str:
-    """The ways to say what earns a point, those that the columns make likely first."""
+def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tuple[AnswerWay, ...]]:
+    """The ways to say what earns a point, those that the columns make likely first: as help, and one by
+    one."""
     texts = _named([name for name in names if _is_text(name, rows)], OPTIONS)
     if texts is not None:
-        return f"`{texts}` holds all options in one text: write it as a list, or give each option a column"
+        return (
+            f"`{texts}` holds all options in one text: write it as a list, or give each option a column",
+            (),
+        )
     constant = "--constant expected=refuse where every prompt is to be refused (or expected=comply)"
     answer = _named(names, (*GOLDS, *ANSWERS))
     labels = [name for name in names if LABELS.search(folded_name(name).rpartition(".")[2])]
@@ -237,6 +362,7 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> str:
     ]
     told = clear or [name for name, words in words_of.items() if len(words) > 1]
     ways = [*(_label_help(name, words_of[name]) for name in told), constant]
+    asked = [_label_way(name, words_of[name]) for name in told]
     if judged := [f"`{name}`" for name in labels if name in responses]:
         ways[-1] += f"; {' and '.join(judged[:FEW_WORDS])} may say what a response was"
     if answer is not None:
@@ -244,15 +370,31 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> str:
             classes = "TEXT,TEXT" if any(word.isdecimal() for word in words) else ",".join(words)
             stated = f"--field gold={shlex.quote(answer)} --constant options={shlex.quote(classes)}"
             ways.append(f"{stated} where a row is one of {len(words)} classes (0 is the first text)")
+            if not any(word.isdecimal() for word in words):
+                asked.append(AnswerWay(f"`{answer}` names one of {len(words)} classes, the options", stated))
         below = [name for name in names if name.startswith(f"{answer}.") and _all_lists(name, rows, least=1)]
         column = shlex.quote(_named(below, ("aliases", "text")) or answer)
         how = "and --match number, text or contains, or --judge MODEL"
         ways.append(f"--field references={column} {how}, where it is a right answer in free text")
+        asked.insert(
+            0, AnswerWay(f"`{column}` is a right answer in free text", f"--field references={column}")
+        )
     ways.append(
         "--field options=A,B,C,D --field gold=COLUMN where columns hold options, or --constant gold=0 where "
         "the first of them is right in every row"
     )
-    return "; ".join(ways)
+    columns = tuple(names[:LISTED])
+    asked += [
+        AnswerWay("another column is a right answer in free text", "--field references=COLUMN", columns),
+        AnswerWay(
+            "columns hold the options, and one names the right one",
+            "--field options=COLUMNS --field gold=COLUMN",
+            columns,
+        ),
+        AnswerWay("every prompt is to be refused", "--constant expected=refuse"),
+        AnswerWay("every prompt is to be answered", "--constant expected=comply"),
+    ]
+    return "; ".join(ways), tuple(asked)
 
 
 def _few_words(name: str, rows: Sequence[Row]) -> list[str]:
@@ -270,6 +412,18 @@ def _label_help(name: str, words: Sequence[str]) -> str:
     labels = " ".join(f"--label {shlex.quote(word)}={meaning}" for word, meaning in means.items())
     open_ = ", where each ... is refuse or comply" if "..." in means.values() else ""
     return f"--field expected={shlex.quote(name)} {labels}{open_}"
+
+
+def _label_way(name: str, words: Sequence[str]) -> AnswerWay:
+    """The same as an answer. It is likely where every word has a meaning of its own."""
+    means = {word: likely_behaviour(name, word) or BEHAVIOUR for word in words}
+    labels = " ".join(f"--label {shlex.quote(f'{word}={meaning}')}" for word, meaning in means.items())
+    says = f"`{name}` says whether a prompt is to be refused"
+    if BEHAVIOUR not in means.values():
+        says += f" ({', '.join(f'{word}: {meaning}' for word, meaning in means.items())})"
+    return AnswerWay(
+        says, f"--field expected={shlex.quote(name)} {labels}", likely=BEHAVIOUR not in means.values()
+    )
 
 
 def names_gold_column(records: Records, names: Sequence[str]) -> bool:

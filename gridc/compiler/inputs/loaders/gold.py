@@ -117,9 +117,15 @@ def gold_marks(value: Any) -> list[int] | None:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return None
-    if not isinstance(value, list) or not value or not all(mark in (0, 1) for mark in value):
+    if not isinstance(value, list) or not value:
         return None
-    return [int(mark) for mark in value]
+    if all(isinstance(mark, list) for mark in value):  # HELM's references have lists of tags
+        return [int(CORRECT in mark) for mark in value]
+    return [int(mark) for mark in value] if all(mark in (0, 1) for mark in value) else None
+
+
+CORRECT = "correct"
+"""The tag of a right answer in HELM's files."""
 
 
 def spelled(value: Any) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from gridc.compiler.instrument.item import Item
 from gridc.files import csv_records as csv_records_of
+from gridc.numbers import counted
 from gridc.registry import Registry
 from gridc.schema.items import Loading
 
@@ -386,7 +387,15 @@ def _csv(text: str, said: list[str]) -> Records:
             number += 1
             if not header:
                 header = record
-            elif record and len(record) != len(header):
+                while header and not header[-1].strip():  # `a;b;;;`: columns that a spreadsheet left behind
+                    header = header[:-1]
+                unnamed = len(record) - len(header)
+                if unnamed and header:
+                    said = [*said, f"{counted(unnamed, 'column')} at the end without a name are passed over"]
+                continue
+            if len(record) > len(header) and not any(field.strip() for field in record[len(header) :]):
+                record = record[: len(header)]
+            if record and len(record) != len(header):
                 help = "put a text that holds a comma or a line break between double quotes"
                 problem = f"{len(record)} fields, the header has {len(header)}"
                 rows.append((number, BadRow(number, problem, help)))
@@ -432,6 +441,13 @@ def _json_list(text: str) -> tuple[tuple[int, Any], ...]:
         help = 'save it row by row; with pandas: df.to_json(FILE, orient="records")'
         raise Malformed([BadRow(1, "the file holds columns, not rows", help)])
     lists = [key for key, value in rows.items() if isinstance(value, list)] if isinstance(rows, dict) else []
+    tables = [key for key in lists if rows[key] and all(isinstance(row, dict) for row in rows[key])]
+    if len(tables) == 1:  # as `request_states` of HELM, or `data`
+        return tuple(enumerate(rows[tables[0]], start=1))
+    if len(tables) > 1:
+        named = ", ".join(f"`{key}`" for key in tables)
+        help = f"save the list `{tables[0]}` alone as the file, or another of them"
+        raise Malformed([BadRow(1, f"the file holds several lists of rows: {named}", help)])
     help = f"save the list `{lists[0]}` alone as the file" if lists else "save the rows as one JSON list"
     raise Malformed([BadRow(1, "the file is not a list of rows", help)])
 
@@ -447,12 +463,13 @@ def _by_column(values: list[Any]) -> bool:
 def at(row: Any, name: str) -> Any:
     """A value by its column, or along the dots of its name; None where the row does not have it.
 
-    In a list a name gives the values of all its tables, and a number one entry: `choices.text`, `turns.0`.
+    In a list a name gives the values of all its tables, and a number one entry: `choices.text`, `turns.0`,
+    and `messages.-1.content` of the last one.
     """
     if isinstance(row, list):
         head, dot, rest = name.partition(".")
-        if head.isdecimal():
-            inner = row[int(head)] if int(head) < len(row) else None
+        if head.removeprefix("-").isdecimal():
+            inner = row[int(head)] if -len(row) <= int(head) < len(row) else None
             return at(inner, rest) if dot else inner
         values = [at(entry, name) for entry in row]
         return None if all(value is None for value in values) else values

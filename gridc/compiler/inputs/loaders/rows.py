@@ -151,7 +151,7 @@ def _require_columns(read: Mapping[str, Records], fields: Fields) -> None:
         return
     for path, name in fields.columns.items():
         # A name may point into a list, as in `choices.0`; columns are known without such places.
-        if name not in columns and re.sub(r"\.\d+(?=\.|$)", "", name) not in columns:
+        if name not in columns and re.sub(r"\.-?\d+(?=\.|$)", "", name) not in columns:
             near = get_close_matches(name, columns, n=1, cutoff=0.6)
             padded = next((column for column in columns if column != column.strip() == name), None)
             shown = ", ".join(f"`{column}`" for column in columns[:12])
@@ -250,6 +250,16 @@ MEANINGS: Mapping[str, Literal["comply", "refuse"]] = {
     **dict.fromkeys(("harmless", "unharmful", "benign", "safe", "nontoxic", "non-toxic"), "comply"),
 }
 """The behaviour that words for a kind of prompt ask for."""
+ORDERS: Mapping[str, Literal["comply", "refuse"]] = {
+    **dict.fromkeys(("refuse", "refusal", "decline", "reject", "block", "deny", "disallow"), "refuse"),
+    **dict.fromkeys(("disallowed", "forbidden", "prohibited", "blocked", "denied"), "refuse"),
+    **dict.fromkeys(("comply", "compliance", "answer", "respond", "help", "allow", "accept"), "comply"),
+    **dict.fromkeys(("allowed", "permitted", "accepted"), "comply"),
+}
+"""The behaviour that words of a policy name themselves: `must refuse`, `should_comply`."""
+FILLING = frozenset(
+    ("must", "should", "shall", "to", "the", "model", "full", "be", "is", "it", "always", "please")
+)
 YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 
 
@@ -258,7 +268,7 @@ def likely_behaviour(column: str, word: str) -> Literal["comply", "refuse"] | No
     what the column's name says. None where neither the word nor the name tells."""
     folded = word.strip().casefold()
     if folded not in (*YES, *NO):
-        return MEANINGS.get(folded)
+        return MEANINGS.get(folded) or ordered_behaviour(word)
     words = folded_name(column).rpartition(".")[2].split("_")
     named = {meaning for word in words if (meaning := MEANINGS.get(word)) is not None}
     if "should" in words and "refuse" in words:
@@ -267,6 +277,13 @@ def likely_behaviour(column: str, word: str) -> Literal["comply", "refuse"] | No
         return None
     (yes,) = named
     return yes if folded in YES else "comply" if yes == "refuse" else "refuse"
+
+
+def ordered_behaviour(word: str) -> Literal["comply", "refuse"] | None:
+    """The behaviour that a word of a policy names: `must refuse`, `should_comply`. None of `partial refusal`,
+    `do not answer` and everything else that takes thought."""
+    words = [part for part in re.split(r"[\W_]+", word.casefold()) if part and part not in FILLING]
+    return ORDERS.get(words[0]) if len(words) == 1 else None
 
 
 RESPONSE = "responses?|repl(?:y|ies)|outputs?|completions?|generations?"
@@ -691,9 +708,11 @@ def _conversation(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, .
         return (), turns[0], turns[1:]
     name = fields.messages or ""
     messages = tuple(_message(name, message) for message in _list(at(row, name), name))
+    if messages and messages[-1][0] == "assistant":  # how the data answer it, which is not asked
+        messages = messages[:-1]
     if not messages or messages[-1][0] != "user":
         help = "cut the conversation after the user's turn that is to be answered"
-        raise BadField(f"the last message of `{name}` is not the user's", help)
+        raise BadField(f"`{name}` has no turn of the user to answer at its end", help)
     roles = [role for role, _ in messages[messages[0][0] == "system" :]]
     if roles != [("user", "assistant")[number % 2] for number in range(len(roles))]:
         raise ValueError(f"`{name}` is not user and assistant in turn, with at most a system message first")
@@ -703,7 +722,13 @@ def _conversation(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, .
 ROLES = ("system", "user", "assistant")
 
 
+SPEAKERS = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant"}
+"""Other names of who speaks, as ShareGPT's files have them."""
+
+
 def _message(name: str, message: Any) -> tuple[str, str]:
+    if isinstance(message, dict) and {"from", "value"} <= message.keys():
+        message = {"role": SPEAKERS.get(message["from"], message["from"]), "content": message["value"]}
     if not isinstance(message, dict) or not {"role", "content"} <= message.keys():
         help = 'each message is { role = "user", content = "..." }; a list of texts is `turns`'
         raise BadField(f"`{name}` holds something else than messages with a role and a content", help)

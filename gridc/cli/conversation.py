@@ -1,0 +1,163 @@
+"""Asks what a file leaves open, and shows its rows as they were read: the conversation of `gridc init`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from gridc.cli import terminal
+from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError
+from gridc.study.beginning import (
+    BEHAVIOUR,
+    COLUMN,
+    COLUMNS,
+    AnswerWay,
+    Beginning,
+    DraftReport,
+    FileStatements,
+    OpenPoint,
+)
+
+MOST_ROUNDS = 12
+"""Answers after which nothing more is asked."""
+WRONG = {
+    "what is asked": "--field query=COLUMN",
+    "the options": "--field options=COLUMNS",
+    "the right option": "--field gold=COLUMN",
+    "the right answer in free text": "--field references=COLUMN",
+}
+"""What may be read wrongly, and the option that says it."""
+BEHAVIOURS = {"refused": "refuse", "answered": "comply"}
+"""What is to become of a prompt, in a person's words and in the language's."""
+
+
+@dataclass
+class Conversation:
+    """What a first spec is made of, which answers change. `asks`: a person answers; otherwise what the file
+    makes likely is `taken`, or the first open point ends it."""
+
+    beginning: Beginning
+    title: str
+    models: Sequence[str]
+    benchmarks: Sequence[str]
+    statements: FileStatements
+    tasks: Sequence[str]
+    asks: bool
+    taken: bool
+    say: Callable[[str], None]
+
+    def write(self) -> DraftReport:
+        """The spec, once nothing is open. Raises what cannot be settled."""
+        for _ in range(MOST_ROUNDS):
+            try:
+                report = self.beginning.write(
+                    self.title, self.models, self.benchmarks, self.statements, self.tasks, self._accepted
+                )
+            except GridcError as error:
+                self._settle(error)
+                continue
+            if report is not None:
+                return report
+        help = "`gridc docs benchmarks` says what each field may be, for a spec by hand"
+        raise UsageError([Diagnostic("GC000", "the file is not read as it should be", help=help)])
+
+    def _settle(self, error: GridcError) -> None:
+        points = [point for point in error.diagnostics if isinstance(point, OpenPoint) and point.ways]
+        likely = [next((way for way in point.ways if way.likely), None) for point in points]
+        if len(points) < len(error.diagnostics) or not (self.asks or (self.taken and all(likely))):
+            raise error
+        for point, way in zip(points, likely, strict=True):
+            if not self.asks and way is not None:
+                self.say(f"{point.message}: {way.says} ({way.options})")
+                self._add(way.filled({}), point.about)
+            elif self.asks:
+                chosen = self._chosen(point, way)
+                self._add(
+                    chosen.filled({hole: self._filled(hole, chosen) for hole in chosen.to_fill}), point.about
+                )
+
+    def _chosen(self, point: OpenPoint, likely: AnswerWay | None) -> AnswerWay:
+        self.say(f"\n{terminal.visible(point.message)}")
+        if len(point.ways) == 1 and point.ways[0].to_fill:
+            return point.ways[0]
+        for number, way in enumerate(point.ways, 1):
+            self.say(f"  {number}  {terminal.visible(way.says)}")
+        default = None if likely is None else point.ways.index(likely) + 1
+        place: int = asked("Which", type=click.IntRange(1, len(point.ways)), default=default)
+        return point.ways[place - 1]
+
+    def _words(self, way: AnswerWay) -> tuple[str, ...]:
+        """The options of a way, with what a person fills in."""
+        return way.filled({hole: self._filled(hole, way) for hole in way.to_fill})
+
+    def _filled(self, hole: str, way: AnswerWay) -> str:
+        """What a person fills in: `--field gold=COLUMN` asks for a column."""
+        about, _, kind = hole.rpartition("=")
+        if kind == BEHAVIOUR:
+            meant = asked(f"A prompt that is `{about}` is to be", type=click.Choice(list(BEHAVIOURS)))
+            return BEHAVIOURS[str(meant)]
+        if kind not in (COLUMN, COLUMNS):
+            return str(asked("Source of the model (builtin:, path:, hf: or a litellm name)"))
+        for number, name in enumerate(way.columns, 1):
+            self.say(f"    {number:>2}  {terminal.visible(name)}")
+        several = kind == COLUMNS
+        says = "Columns of the options, with commas between them" if several else f"Column of `{about}`"
+        answer = str(asked(says))
+        names = [part.strip() for part in answer.split(",")] if several else [answer.strip()]
+        return ",".join(
+            way.columns[int(name) - 1] if name.isdecimal() and 1 <= int(name) <= len(way.columns) else name
+            for name in names
+        )
+
+    def _add(self, words: Sequence[str], about: str) -> None:
+        if words[0] == "--benchmark":
+            self.benchmarks = [words[1] if given == about else given for given in self.benchmarks]
+        else:
+            self.statements = self.statements.saying(words, about if len(self.benchmarks) > 1 else "")
+
+    def _accepted(self, report: DraftReport) -> bool:
+        """Show the first rows as they were read, and ask whether that is right."""
+        for line in row_lines(report):
+            self.say(line)
+        if not self.asks or not report.rows:
+            return True
+        if asked("Is this how it should be read?", type=click.Choice(["yes", "no"]), default="yes") == "yes":
+            return True
+        self.say("What is wrong?")
+        for number, what in enumerate((*WRONG, "something else"), 1):
+            self.say(f"  {number}  {what}")
+        place: int = asked("Which", type=click.IntRange(1, len(WRONG) + 1))
+        if place > len(WRONG):
+            help = "`gridc docs benchmarks` says what each field may be, for a spec by hand"
+            raise UsageError([Diagnostic("GC000", "nothing is written", help=help)])
+        names = list(report.columns)
+        about = names[0] if len(names) == 1 else str(asked("Of which benchmark", type=click.Choice(names)))
+        way = AnswerWay("", list(WRONG.values())[place - 1], report.columns[about])
+        self._add(self._words(way), about)
+        return False
+
+
+def row_lines(report: DraftReport) -> list[str]:
+    """The first rows of each benchmark: the prompt, and what earns the point."""
+    lines: list[str] = []
+    for row in report.rows:
+        lines += ["", f"{row.benchmark}, {row.item}"]
+        lines += [f"  | {terminal.visible(line)}" for line in row.prompt.splitlines()[:MOST_LINES]]
+        if row.prompt.count("\n") >= MOST_LINES:
+            lines.append("  | ...")
+        lines.append(f"  right: {terminal.visible(row.right)}")
+    return [*lines, ""] if lines else []
+
+
+MOST_LINES = 16
+"""Lines of a prompt that are shown."""
+
+
+def asked(question: str, **how: Any) -> Any:
+    """What a person answers. Raises `UsageError` where nobody does."""
+    try:
+        return click.prompt(question, **how)
+    except click.Abort:
+        message = "the questions were not answered"
+        raise UsageError([Diagnostic("GC000", message, help="--yes takes the defaults")]) from None

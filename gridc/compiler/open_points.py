@@ -1,0 +1,45 @@
+"""What `gridc init` has to ask a person, and the ways to answer."""
+
+import shlex
+from dataclasses import dataclass
+
+from gridc.diagnostics.errors import Diagnostic
+
+COLUMN, COLUMNS, MODEL, BEHAVIOUR = "COLUMN", "COLUMNS", "MODEL", "..."
+"""What a person fills in where it stands in the options of a way: a column, several, the source of a model,
+or whether a word means refuse or comply."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerWay:
+    """A way to settle what a file leaves open: in words (`says`), and as `options` of `gridc init`, with what
+    a person fills in. `columns` are those to choose from. `likely`: what `--yes` takes, because the file
+    itself says so."""
+
+    says: str
+    options: str
+    columns: tuple[str, ...] = ()
+    likely: bool = False
+
+    @property
+    def to_fill(self) -> tuple[str, ...]:
+        """What has to be filled in, by the option that has it: `--field gold=COLUMN`."""
+        words = shlex.split(self.options)
+        holes = (COLUMN, COLUMNS, MODEL, BEHAVIOUR)
+        return tuple(word for word in words if word.rpartition("=")[2] in holes)
+
+    def filled(self, given: dict[str, str]) -> tuple[str, ...]:
+        """The words of the options, with what was `given` for each that `to_fill` has."""
+        return tuple(
+            f"{word.rpartition('=')[0]}{'=' if '=' in word else ''}{given[word]}" if word in given else word
+            for word in shlex.split(self.options)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPoint(Diagnostic):
+    """A finding that a person can settle in one of several `ways`; `about` is the benchmark as it was
+    given, empty where it is about all of them."""
+
+    ways: tuple[AnswerWay, ...] = ()
+    about: str = ""

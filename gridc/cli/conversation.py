@@ -65,7 +65,8 @@ class Conversation:
     def _settle(self, error: GridcError) -> None:
         points = [point for point in error.diagnostics if isinstance(point, OpenPoint) and point.ways]
         likely = [next((way for way in point.ways if way.likely), None) for point in points]
-        if len(points) < len(error.diagnostics) or not (self.asks or (self.taken and all(likely))):
+        unasked = self.taken and all(way is not None and way.unasked for way in likely)
+        if len(points) < len(error.diagnostics) or not (self.asks or unasked):
             raise error
         for point, way in zip(points, likely, strict=True):
             if not self.asks and way is not None:
@@ -120,7 +121,7 @@ class Conversation:
         """Show the first rows as they were read, and ask whether that is right."""
         for line in row_lines(report):
             self.say(line)
-        if not self.asks or not report.rows:
+        if not self.asks or not report.columns:
             return True
         if asked("Is this how it should be read?", type=click.Choice(["yes", "no"]), default="yes") == "yes":
             return True

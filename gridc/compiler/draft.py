@@ -25,14 +25,14 @@ from gridc.compiler.inputs.loaders import load_items
 from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, guess, names_gold_column
 from gridc.compiler.inputs.loaders.parsing import (
     LOADERS,
-    UTF16,
     BadRow,
     File,
     Malformed,
     Records,
+    Undecodable,
     at,
-    is_parquet,
     records,
+    undecodable,
 )
 from gridc.compiler.inputs.loaders.rows import GOLDS, are_lettered
 from gridc.compiler.instrument.matching import WORKING_ENDS
@@ -245,6 +245,11 @@ class Draft:
         return any(benchmark.fields is not None and not benchmark.prompts for benchmark in self.benchmarks)
 
     @property
+    def turned(self) -> bool:
+        """Whether a benchmark has several turns of the user."""
+        return any(benchmark.fields is not None and benchmark.fields.turns for benchmark in self.benchmarks)
+
+    @property
     def lists_options(self) -> bool:
         """Whether the questions of a benchmark list their options themselves."""
         return any(benchmark.lettered for benchmark in self.benchmarks)
@@ -351,18 +356,10 @@ def draft(
     )
 
 
-COPY = AnswerWay("copy it beside the spec, as UTF-8", "--copy", likely=True)
+COPY = AnswerWay("copy it beside the spec, as UTF-8", "--copy", likely=True, unasked=True)
 
 
 FROM_1252 = "read it as Windows-1252, as older spreadsheets write, and copy it beside the spec as UTF-8"
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.startswith(UTF16)
-    return True
 
 
 def copied(benchmarks: Sequence[str], folder: Path) -> tuple[tuple[str, ...], dict[Path, bytes], list[str]]:
@@ -378,7 +375,7 @@ def copied(benchmarks: Sequence[str], folder: Path) -> tuple[tuple[str, ...], di
             continue
         data = path.read_bytes()
         inside = folder.resolve() in path.resolve().parents
-        text = data if _is_utf8(data) or is_parquet(data) else data.decode("cp1252", "replace").encode()
+        text = data.decode("cp1252", "replace").encode() if undecodable(File(path.name, data)) else data
         if inside and text is data:
             sources.append(given)
             continue
@@ -405,8 +402,10 @@ def _comparisons(benchmarks: Sequence[DraftBenchmark]) -> tuple[AnswerWay, ...]:
     numeric = bool(answers) and all(NUMERIC.fullmatch(answer.strip()) for answer in answers)
     brief = bool(answers) and not numeric and all(len(answer.split()) <= BRIEF for answer in answers)
     return (
-        AnswerWay("as a number, however it is written", "--match number", likely=numeric),
-        AnswerWay("as a text, without case, punctuation and articles", "--match text", likely=brief),
+        AnswerWay("as a number, however it is written", "--match number", likely=numeric, unasked=True),
+        AnswerWay(
+            "as a text, without case, punctuation and articles", "--match text", likely=brief, unasked=True
+        ),
         AnswerWay("the response contains it somewhere", "--match contains"),
         AnswerWay("character by character", "--match exact"),
         AnswerWay("another model judges whether the response says the same", "--judge MODEL"),
@@ -684,7 +683,7 @@ def _own_rows(
         tables = [records(file) for file in files]
     except Malformed as error:
         text = f"`{source}`, {error.rows[0]}"
-        if all(_is_utf8(file.data) for file in files):
+        if not isinstance(error, Undecodable):
             return Diagnostic("GC000", text, help=error.rows[0].help)
         help = (
             f"--copy reads it as Windows-1252 and copies it beside the spec as UTF-8; or {error.rows[0].help}"

@@ -13,13 +13,14 @@ or whether a word means refuse or comply."""
 @dataclass(frozen=True, slots=True)
 class AnswerWay:
     """A way to settle what a file leaves open: in words (`says`), and as `options` of `gridc init`, with what
-    a person fills in. `columns` are those to choose from. `likely`: what `--yes` takes, because the file
-    itself says so."""
+    a person fills in. `columns` are those to choose from. The `likely` one is offered first, and `--yes`
+    takes it if it is `unasked` too: if it cannot turn a study's scores round."""
 
     says: str
     options: str
     columns: tuple[str, ...] = ()
     likely: bool = False
+    unasked: bool = False
 
     @property
     def to_fill(self) -> tuple[str, ...]:

@@ -238,11 +238,13 @@ class ShownRow:
 
 
 ROWS_SHOWN = 3
+BUILTIN = "builtin:"
 
 
 def _shown_rows(study: Study) -> Iterator[ShownRow]:
-    """The first items of each benchmark whose items are here."""
-    plan, seen = Plan(study), set[str]()
+    """The first items of each benchmark whose items are here, but for those that ship with gridc."""
+    plan = Plan(study)
+    seen = {benchmark.id for benchmark in study.spec.benchmark if benchmark.source.startswith(BUILTIN)}
     for cell in plan.cells():
         if cell.benchmark in seen:
             continue

@@ -94,8 +94,6 @@ DATA_MISTAKES = (
     DataMistake("columns instead of rows", "m.json",
                 json.dumps({name: [row[name] for row in choices()] for name in choices()[0]}).encode(), (),
                 'orient="records"', mended=("m.json", json.dumps(choices()).encode())),
-    DataMistake("rows below a key", "m.json", json.dumps({"version": 1, "data": choices()}).encode(), (),
-                "save the list `data` alone", mended=("m.json", json.dumps(choices()).encode())),
     DataMistake("no header", "m.csv", b"\n".join(GOOD.splitlines()[1:]), (), "the first row has to name the columns",
                 mended=("m.csv", GOOD)),
     DataMistake("a Cyrillic letter", "m.csv", as_csv(CYRILLIC), (), "U+0421, CYRILLIC CAPITAL LETTER ES",
@@ -137,20 +135,12 @@ DATA_MISTAKES = (
                 "--label harmful=comply or =refuse", LABELS, right=REQUESTS),
     DataMistake("a label of no column", "m.csv", as_csv(labelled()), LABELS[2:], "--field expected=COLUMN", LABELS,
                 right=REQUESTS),
-    DataMistake("capitals in expected", "m.csv", as_csv(labelled({"comply": "Comply", "refuse": "Refuse"}, "expected")),
-                (), "--label Comply=... --label Refuse=...",
-                ("--field", "expected=expected", "--label", "Comply=comply", "--label", "Refuse=refuse"), right=REQUESTS),
     DataMistake("a constant that is no behaviour", "m.csv", as_csv([{"goal": query} for query in REQUESTS]),
                 ("--constant", "expected=harmful"), "--constant expected=refuse", ("--constant", "expected=refuse"),
                 right=ALL_REFUSED),
-    DataMistake("conversations of several turns", "m.jsonl", as_jsonl(TURNS), ("--constant", "expected=refuse"),
-                "--field query=turns.0", ("--constant", "expected=refuse", "--field", "query=turns.0"), right=ALL_REFUSED),
     DataMistake("one statement and two files", "m.csv", as_csv(labelled()), ("--constant", "expected=refuse"),
                 "--constant m.csv:expected=refuse", ("--constant", "m.csv:expected=refuse"), right=ALL_REFUSED,
                 benchmarks=("m.csv", "builtin:pocket_bbq.jsonl")),
-    DataMistake("free text without a judge", "m.csv", as_csv([{"problem": q, "answer": o[p]} for q, o, p in ITEMS]),
-                ("--field", "references=answer"), "--judge MODEL",
-                ("--field", "references=answer", "--judge", "builtin:pocket-llama")),
     DataMistake("words for yes and no", "m.csv", as_csv(labelled()), ("--constant", "options=safe,unsafe", "--field",
                 "gold=label"), "--label benign=... --label harmful=...", ("--constant", "options=safe,unsafe", "--field",
                 "gold=label", "--label", "benign=safe", "--label", "harmful=unsafe"),
@@ -184,6 +174,16 @@ REMARKED = {
     "another column for the right option": (
         as_csv([{**row, "id": number % 4} for number, row in enumerate(choices())]), ("--field", "gold=id"),
         "`answer` is not read, and names another option than `id` in"),
+    "rows below a key": (
+        json.dumps({"version": 1, "data": choices()}).encode(), (), "the rows are the list `data` of the file"),
+    "capitals in expected": (
+        as_csv(labelled({"comply": "Comply", "refuse": "Refuse"}, "expected")), (),
+        "'Comply' stands for 'comply', 'Refuse' stands for 'refuse'"),
+    "several turns": (
+        as_jsonl(TURNS), ("--constant", "expected=refuse"), "turns is `turns`"),
+    "free text without a rule": (
+        as_csv([{"problem": q, "answer": o[p]} for q, o, p in ITEMS]), ("--field", "references=answer"),
+        "as a text, without case, punctuation and articles (--match text)"),
     "cells that a program left empty": (
         as_csv([{**row, "d": "nan" if row["answer"] != "D" else row["d"]} for row in choices()]), (),
         "items have an option `nan` or `null`"),

@@ -384,7 +384,7 @@ LAYOUTS = (
     Layout("a conversation of one turn", "messages.jsonl", as_jsonl(prompts(lambda n, q: {
         "messages": [{"role": "user", "content": q}], "expected": ("comply", "refuse")[n % 2]})),
         behaves(lambda data: [{**row, "messages": row["messages"][0]["content"]} for row in jsonl_rows(data)],
-                "messages", lambda r: r["expected"]), "behaviour", ("--field", "query=messages.content")),
+                "messages", lambda r: r["expected"]), "behaviour"),
     Layout("keys of a table that end in a digit", "keyed.jsonl", as_jsonl(made(lambda n, q, o, p: {
         "question": q, "answer": o[p], "seen": {f"round{k}": f"on day {n}" for k in {n % 4, n % 4 * (n > 3)}}})),
         free(jsonl_rows, "question", lambda r: [r["answer"]]), "free", ("--field", "references=answer", *JUDGE)),

@@ -53,8 +53,9 @@ def test_there_are_as_many_as_are_promised() -> None:
 @pytest.mark.parametrize("name", REMARKED)
 def test_what_may_be_a_mistake_is_remarked_upon(name: str) -> None:
     data, flags, remark = REMARKED[name]
-    mistake = DataMistake(name, "m.csv", data, flags, remark)
-    assert remark in begin(mistake, "m.csv", data, tuple(flags)).stdout
+    file = "m.json" if data.startswith((b"{", b"[")) else "m.csv"
+    mistake = DataMistake(name, file, data, flags, remark)
+    assert remark in begin(mistake, file, data, tuple(flags)).stdout
     good = begin(mistake, "good.csv", GOOD, ("--out=good.toml",)).stdout
     assert "valid." in good and remark not in good
 

@@ -176,14 +176,15 @@ def test_what_a_file_holds_weighs_more_than_its_name(
 
 @pytest.mark.parametrize("values", ["Refuse", '["x"]'])
 def test_a_column_of_what_is_expected_is_never_passed_over(folder: Path, values: str) -> None:
-    """In other words than gridc's, it is asked about; the name of the file does not decide then."""
+    """Its words are read as what they name, or asked about; the name of the file does not decide then."""
     rows = [{"prompt": f"How do I end task {n}?", "category": "c", "expected": values} for n in range(20)]
     (folder / "or-bench-mine.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     done = gridc("init", "--yes", "--benchmark=or-bench-mine.jsonl")
-    assert done.exit_code == 2, done.output
+    assert done.exit_code == (0 if values == "Refuse" else 2), done.output
+    assert values != "Refuse" or "earns a point when the model refuses" in done.stdout
     lists = [{**row, "expected": ["x"]} for row in rows]
     (folder / "or-bench-mine.jsonl").write_text("\n".join(map(json.dumps, lists)), "utf-8")
-    assert gridc("init", "--yes", "--benchmark=or-bench-mine.jsonl").exit_code == 2
+    assert gridc("init", "--yes", "--force", "--benchmark=or-bench-mine.jsonl").exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -286,12 +287,16 @@ def test_a_file_whose_columns_say_nothing_is_refused_and_nothing_is_written(
     assert [each.name for each in folder.iterdir()] == [name]
 
 
-def test_what_lies_elsewhere_is_not_named(folder: Path) -> None:
+def test_what_lies_elsewhere_is_copied_beside_the_spec(folder: Path) -> None:
     (folder / "q.csv").write_text(OWN["series.csv"], "utf-8")
-    done = gridc("init", "--yes", "--benchmark", "q.csv", "--out", "sub/x.toml")
+    done = gridc("init", "--json", "--benchmark", "q.csv", "--out", "sub/x.toml")
     assert done.exit_code == 2
-    assert "--out" in done.stderr
+    assert "--copy" in done.stderr
     assert not (folder / "sub").exists()
+    done = gridc("init", "--yes", "--benchmark", "q.csv", "--out", "sub/x.toml")
+    assert done.exit_code == 0, done.output
+    assert "q.csv is copied to q.csv" in done.stdout
+    assert (folder / "sub" / "q.csv").read_bytes() == (folder / "q.csv").read_bytes()
 
 
 def test_the_folder_of_a_model_is_a_model(folder: Path) -> None:

@@ -158,7 +158,8 @@ def _asked_in_turns(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]
             return {"messages": name, **answers}
     for name in names:
         lists = folded_name(name) in TURNS and rows and all(isinstance(at(row, name), list) for row in rows)
-        if lists and all(
+        several = lists and any(len(at(row, name)) > 1 for row in rows)
+        if several and all(
             at(row, name) and all(isinstance(turn, str) for turn in at(row, name)) for row in rows
         ):
             return {"turns": name}
@@ -211,10 +212,10 @@ def _accepted(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
 def _policy(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
     """A column whose few words name the behaviour that is wanted: `must refuse`, `should_comply`."""
     responses = about_responses(names)
-    for name in names:
+    for name in () if _options(names, rows) else names:
         words = _few_words(name, rows) if folded_name(name) in POLICIES and name not in responses else []
         meant = {word: ordered_behaviour(word) for word in words}
-        if words and all(meant.values()):
+        if words and all(meant.values()) and not all(word in BEHAVIOURS for word in words):
             return {"expected": FieldValue(column=name, map=meant)}  # type: ignore[arg-type]
     return {}
 

@@ -56,6 +56,10 @@ class Malformed(ValueError):
         super().__init__("; ".join(str(row) for row in self.rows))
 
 
+class Undecodable(Malformed):
+    """The bytes of a file are no text in UTF-8, and no other kind of file is known by them."""
+
+
 class Misread(ValueError):
     """What a spec says of a file and the file contradicts or leaves open; `path` leads to the key below
     `loading` that is to blame."""
@@ -334,11 +338,10 @@ def records(file: File) -> Records:
     start = text.lstrip()[:1]
     if file.suffix in (".csv", ".tsv") or (start not in "[{" and file.suffix not in (".json", ".jsonl")):
         return _csv(text, said)
-    if start == "[":
-        said += [] if file.suffix == ".json" else [f"`{file.name}` holds one JSON list"]
-        return _named(_json_list(text), tuple(said))
-    if file.suffix == ".json" and not _is_lines(text):
-        return _named(_json_list(text), tuple(said))
+    if start == "[" or (file.suffix == ".json" and not _is_lines(text)):
+        said += [f"`{file.name}` holds one JSON list"] if start == "[" and file.suffix != ".json" else []
+        rows, key = _json_list(text)
+        return _named(rows, (*said, *([f"the rows are the list `{key}` of the file"] if key else [])))
     said += [f"`{file.name}` holds one JSON value a line"] if file.suffix == ".json" else []
     return _named(tuple(_json_lines(text)), tuple(said))
 
@@ -350,7 +353,7 @@ def _text(file: File) -> tuple[str, list[str]]:
             return file.data.decode("utf-16"), [f"`{file.name}` is UTF-16"]
         text, said = file.data.decode("utf-8-sig"), []
     except UnicodeDecodeError as error:
-        raise Malformed([_undecodable(file, error)]) from None
+        raise Undecodable([_undecodable(file, error)]) from None
     if "\0" in text:
         help = f"save the file as UTF-8, for example: iconv -f UTF-16LE -t UTF-8 {file.name}"
         raise Malformed([BadRow(1, "the file has zero bytes; it may be UTF-16", help)])
@@ -358,6 +361,17 @@ def _text(file: File) -> tuple[str, list[str]]:
         said.append(f"the lines of `{file.name}` end with carriage returns")
         text = text.replace("\r", "\n")
     return text.replace("\r\n", "\n"), said
+
+
+def undecodable(file: File) -> bool:
+    """Whether a file is text in another encoding than UTF-8."""
+    try:
+        if not is_parquet(file.data):
+            refuse_others(file.name, file.data)
+            _text(file)
+    except Malformed as error:
+        return isinstance(error, Undecodable)
+    return False
 
 
 def _undecodable(file: File, error: UnicodeDecodeError) -> BadRow:
@@ -430,20 +444,21 @@ def _json_lines(text: str) -> Iterator[tuple[int, Any]]:
                 yield number, BadRow(number, f"not JSON: {error}")
 
 
-def _json_list(text: str) -> tuple[tuple[int, Any], ...]:
+def _json_list(text: str) -> tuple[tuple[tuple[int, Any], ...], str | None]:
+    """The rows of one JSON value, and the key below which they stand, where they do."""
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Malformed([BadRow(1, f"not JSON: {error}")]) from None
     if isinstance(rows, list):
-        return tuple(enumerate(rows, start=1))
+        return tuple(enumerate(rows, start=1)), None
     if isinstance(rows, dict) and len(rows) > 1 and _by_column(list(rows.values())):
         help = 'save it row by row; with pandas: df.to_json(FILE, orient="records")'
         raise Malformed([BadRow(1, "the file holds columns, not rows", help)])
     lists = [key for key, value in rows.items() if isinstance(value, list)] if isinstance(rows, dict) else []
     tables = [key for key in lists if rows[key] and all(isinstance(row, dict) for row in rows[key])]
     if len(tables) == 1:  # as `request_states` of HELM, or `data`
-        return tuple(enumerate(rows[tables[0]], start=1))
+        return tuple(enumerate(rows[tables[0]], start=1)), tables[0]
     if len(tables) > 1:
         named = ", ".join(f"`{key}`" for key in tables)
         help = f"save the list `{tables[0]}` alone as the file, or another of them"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import assert_never, get_args
 
 from gridc.compiler import draft
+from gridc.compiler.frontend.lint import lint
 from gridc.compiler.frontend.read import asked_tasks
-from gridc.compiler.frontend.unsupported import unstated
 from gridc.compiler.inputs.loaders.gold import short
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.task_index import INSTALL, is_installed
@@ -190,7 +190,7 @@ def _compiled(tried: Path, spec: Path, recognised: Sequence[str]) -> tuple[tuple
             return (), [f"not looked at, as its files are not here: {names}"]
         study = place.compiled().study
         needs = memory_of(Plan(study), calls=False)
-        return (), [*study.notes(), *unstated(study.spec), *_earning(study), *advice(needs)]
+        return (), [*study.notes(), *lint(study.spec), *_earning(study), *advice(needs)]
     except HazardError as error:
         return _moved(error, spec), []
     except GridcError as error:

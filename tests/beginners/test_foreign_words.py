@@ -16,8 +16,8 @@ import pytest
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.frontend import foreign_words
 from gridc.compiler.frontend.foreign_words import ForeignWord
+from gridc.compiler.frontend.lint import lint
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.frontend.unsupported import unstated
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.diagnostics.errors import Diagnostic, GridcError
@@ -717,7 +717,7 @@ def test_without_the_row_that_answers_it_does_not(name: str, monkeypatch: pytest
 def notes(text: str) -> list[str]:
     SPEC.write_text(text, "utf-8")
     Path("items.jsonl").write_text(rows(), "utf-8")
-    return list(unstated(read_spec(SPEC).spec))
+    return list(lint(read_spec(SPEC).spec))
 
 
 OTHERS = """

@@ -2,7 +2,7 @@
 
 Field (vi) says what is held fixed. It begins with the author's own words; the rest is derived from the grid,
 the plan and the run, so that nobody has to remember it: the axes that SafetyRepro (app. B and W) asks a card
-to name, levels that never gave another score, combinations that were left out, and seeds, digests and
+to name, levels that never changed a score, combinations that were left out, and seeds, digests and
 versions.
 """
 

@@ -56,16 +56,18 @@ def of_samples(
             plan.samples(cell, by_id=True), store.samples_of(plan.study_digest, key)
         ):
             if stored is None:
-                message = f"{_name(cell, *where)}: the store does not have the calls of the plan"
+                message = f"{_name(cell, *where)}: the plan has this sample, and the store does not"
                 yield Diagnostic("GC704", message)
                 continue
             if stored.calls:
                 outcomes.add(key, *where, stored.result, stored.score)
             if sample is None:
-                yield Diagnostic("GC704", f"{_name(cell, *where)}: not in the plan")
+                yield Diagnostic(
+                    "GC704", f"{_name(cell, *where)}: the store has this sample, and the plan does not"
+                )
                 continue
             if not _asked(sample, stored, store, concluded):
-                message = f"{_name(cell, *where)}: the store does not have the calls of the plan"
+                message = f"{_name(cell, *where)}: the stored calls are not those of the plan"
                 yield Diagnostic("GC704", message)
                 continue
             if stored.item != last:

@@ -153,7 +153,7 @@ class ModelPairRow(Part):
         Claimed | None,
         Field(description="What holds beyond them with many units, or if answers could be swapped."),
     ]
-    noise: Annotated[Standing, Field(description="Where the verdict stands to the noise floor.")]
+    noise: Annotated[Standing, Field(description="How the verdict compares with the noise floor.")]
     words: Sentence
 
 
@@ -191,7 +191,7 @@ class ScopeStatement(Part):
     ]
     observed: Annotated[
         tuple[Sentence, ...],
-        Field(description="Combinations that were left out; levels that never gave another score."),
+        Field(description="Combinations that were left out; levels that never changed a score."),
     ]
     made_with: Annotated[
         dict[str, str],

@@ -21,7 +21,7 @@ from gridc.schema.rows import (
 from gridc.statistics.reproducibility import Verdict
 
 Standing = Literal["outside", "within", "not_measured"]
-"""Where a verdict stands to the noise floor: outside it, within it, or the floor was not measured."""
+"""How a verdict compares with the noise floor: outside it, within it, or the floor was not measured."""
 
 FailureCode = Literal[
     "rows", "constant", "collinear", "separated", "saturated", "clusters", "estimator", "not_a_mean",

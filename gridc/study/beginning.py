@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, assert_never, get_args
 
 from gridc.compiler import draft
+from gridc.compiler.frontend.lint import lint
 from gridc.compiler.frontend.read import asked_tasks
-from gridc.compiler.frontend.unsupported import unstated
 from gridc.compiler.inputs.loaders.gold import WORDS, short
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.task_index import INSTALL, is_installed
@@ -307,7 +307,7 @@ def _compiled(
             return (), [f"not looked at, as its files are not here: {names}"], ()
         study = place.compiled().study
         needs = memory_of(Plan(study), calls=False)
-        said = [*study.notes(), *unstated(study.spec), *_earning(study), *advice(needs)]
+        said = [*study.notes(), *lint(study.spec), *_earning(study), *advice(needs)]
         return (), said, tuple(_shown_rows(study))
     except HazardError as error:
         return _moved(error, spec), [], ()

@@ -28,7 +28,7 @@ from gridc.reports.recorded.cells import (
     recorded_benchmarks,
     recorded_runs,
 )
-from gridc.reports.recorded.compared import ComparedCells, comparable_cells, in_a_study
+from gridc.reports.recorded.compared import ComparedCells, comparable_cells, study_parts
 from gridc.reports.recorded.document import certificate
 from gridc.reports.statements import standings
 from gridc.runtime.recording import ImportedCell, ImportedItems, ImportedSample, new_store, record_store
@@ -113,8 +113,10 @@ class LogReport:
         """What the reports of a study, and their store, leave out, with the reasons."""
         if self._run is not None:
             return ()
-        others = (f"{part.name}: {name}: {why}" for part in self._parts for name, why in part.others.items())
-        return tuple(dict.fromkeys((*in_a_study(self._parts)[1], *others)))
+        others = (
+            f"{part.name}: {name}: {why}" for part in self._parts for name, why in part.incomparable.items()
+        )
+        return tuple(dict.fromkeys((*study_parts(self._parts)[1], *others)))
 
     def record(self, path: Path) -> dict[str, str]:
         """Write the answers into a new store, which `gridc view` and `gridc sql` read. The reports of a study
@@ -150,11 +152,15 @@ class LogReport:
     @property
     def _in_study(self) -> list[ComparedCells]:
         """What a study of these logs has; nothing where they come with their own."""
-        return [] if self._run is not None else in_a_study(self._parts)[0]
+        return [] if self._run is not None else study_parts(self._parts)[0]
 
     def _runs(self) -> RecordedRuns:
         notes = [f"not in these reports: {what}" for what in self.left_out]
-        notes += [f"{part.name} is compared apart from {part.apart}" for part in self._parts if part.apart]
+        notes += [
+            f"{part.name} is compared apart from {part.why_separate}"
+            for part in self._parts
+            if part.why_separate
+        ]
         printed, groups = self.certificate.printed, self.certificate.groups
         notes += [*words.printed_lines(printed), *words.group_lines(groups)]
         return recorded_runs(self._logs, self._benchmarks, notes, groups)

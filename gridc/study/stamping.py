@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.frontend.unsupported import unstated
+from gridc.compiler.frontend.lint import lint
 from gridc.compiler.lock.attestation import (
     Attestation,
     attestations,
@@ -142,7 +142,7 @@ def stamp(place: Place, supersede: bool, watch: Watch) -> StampReport:
     notes = [
         *consent_sentences(compiled.spec, compiled.study.scorers.files.values()),
         *missing_keys(compiled.spec),
-        *unstated(compiled.spec),
+        *lint(compiled.spec),
         *compiled.study.notes(),
         *_tokenized(compiled, watch),
     ]

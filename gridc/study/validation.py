@@ -197,7 +197,7 @@ def _read(place: Place) -> ValidSpec:
     if verdict is None:
         from gridc.compiler.frontend.checks.aggregates import require_made_one
         from gridc.compiler.frontend.checks.inference import require_estimator
-        from gridc.compiler.frontend.unsupported import unstated
+        from gridc.compiler.frontend.lint import lint
         from gridc.compiler.preflight.providers import require_taken
         from gridc.compiler.preflight.task_files import read_with_tasks
 
@@ -206,7 +206,7 @@ def _read(place: Place) -> ValidSpec:
         require_made_one(checked.spec, checked.source)
         unchecked = require_taken(checked.spec, checked.source)
         absent = {**checked.references.absent, **unchecked}
-        notes = tuple(unstated(checked.spec))
+        notes = tuple(lint(checked.spec))
         verdict = ValidSpec(absent, notes)
         keep_verdict(place, checked, verdict)
     return verdict
@@ -214,7 +214,7 @@ def _read(place: Place) -> ValidSpec:
 
 def _proved(place: Place, progress: "Watch") -> ValidationReport:
     """The verdict after everything was tried that can be before a call."""
-    from gridc.compiler.frontend.unsupported import unstated
+    from gridc.compiler.frontend.lint import lint
     from gridc.compiler.lowering.plan import Plan
     from gridc.compiler.preflight import falsifiability
     from gridc.compiler.preflight.consent import consent_sentences, missing_keys
@@ -233,7 +233,7 @@ def _proved(place: Place, progress: "Watch") -> ValidationReport:
     notes = [
         *consent_sentences(compiled.spec, compiled.study.scorers.files.values()),
         *missing_keys(compiled.spec),
-        *unstated(compiled.spec),
+        *lint(compiled.spec),
         *notes,
         *rendered_again(place.spec, compiled.checked.tasks),
     ]

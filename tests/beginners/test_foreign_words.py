@@ -16,8 +16,8 @@ import pytest
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.frontend import foreign_words
 from gridc.compiler.frontend.foreign_words import ForeignWord
+from gridc.compiler.frontend.lint import lint
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.frontend.unsupported import unstated
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import prove_hazards
 from gridc.diagnostics.errors import Diagnostic, GridcError
@@ -717,7 +717,7 @@ def test_without_the_row_that_answers_it_does_not(name: str, monkeypatch: pytest
 def notes(text: str) -> list[str]:
     SPEC.write_text(text, "utf-8")
     Path("items.jsonl").write_text(rows(), "utf-8")
-    return list(unstated(read_spec(SPEC).spec))
+    return list(lint(read_spec(SPEC).spec))
 
 
 OTHERS = """
@@ -960,14 +960,14 @@ def other_helps() -> Iterator[tuple[str, str | None, str | None]]:
 
 
 def test_every_other_word_has_its_help_and_every_row_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    used, find = set[ForeignWord](), foreign_words._Place._row
+    used, find = set[ForeignWord](), foreign_words._Place._first_row
 
     def seen(*arguments: Any) -> tuple[ForeignWord | None, re.Match[str] | None]:
         found = find(*arguments)
         used.update([found[0]] if found[0] is not None else [])
         return found
 
-    monkeypatch.setattr(foreign_words._Place, "_row", seen)
+    monkeypatch.setattr(foreign_words._Place, "_first_row", seen)
     for word, help, expected in other_helps():
         assert (help is None) if expected is None else expected in (help or ""), (word, help)
     for mistake in MISTAKES.values():
@@ -979,13 +979,16 @@ def test_every_other_word_has_its_help_and_every_row_a_word(monkeypatch: pytest.
 
 def test_a_line_of_the_table_is_one_of_the_language() -> None:
     for row in (*foreign_words.KEYS, *foreign_words.VALUES):
-        for line in row.lines:
-            stated = re.fullmatch(r"[?]?(?:new )?(?:\[+(\w+)\]+ )?(\w+)(?:\.\w+)* = (.+)", line)
+        lines = (*row.write, *row.write_if_missing)
+        assert [bool(lines), bool(row.advice), bool(row.alias_of)].count(True) == 1, row
+        for line in lines:
+            stated = re.fullmatch(r"(?:\[+(\w+)\]+ )?(\w+)(?:\.\w+)* = (.+)", line)
             if stated is None:
                 assert line in ("[[model]]", "[[benchmark]]", "[[axis.level]]")
                 continue
             own = [name for name in row.table.split("|") if row.table != foreign_words.CALLS]
-            where = [stated[1]] if stated[1] else [*own, "harness", "benchmark", "model"]
+            header = row.new_table or stated[1]
+            where = [header] if header else [*own, "harness", "benchmark", "model"]
             assert any(stated[2] in keys_of(name) for name in where if name != ".*"), line
 
 

@@ -95,7 +95,7 @@ def test_the_responder_that_errs_is_wrong(kind: str, answers: tuple[str, ...]) -
         ({"as": "number"}, "6 * 7 = 42 #### 42", "has 2 numbers"),
         ({"as": "number"}, "40-45", "is not one number"),
         ({"as": "number", "gold_after": "####"}, "42", "nothing follows"),
-        ({"as": "text"}, "The.", "is nothing but case"),
+        ({"as": "text"}, "The.", "is empty once punctuation and articles are removed"),
         ({"as": "text", "after": "Answer:"}, "a\nb", "has several lines"),
     ],
 )

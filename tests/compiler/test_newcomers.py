@@ -213,10 +213,10 @@ def test_numbers_within_a_word_are_kept() -> None:
 
 
 def test_what_a_spec_states_and_nothing_uses_is_noted(tmp_path: Path) -> None:
-    from gridc.compiler.frontend.unsupported import unstated
+    from gridc.compiler.frontend.lint import lint
 
     def notes(text: str) -> str:
-        return json.dumps([*unstated(read_spec(written(text, tmp_path)).spec)])
+        return json.dumps([*lint(read_spec(written(text, tmp_path)).spec)])
 
     assert "labels nothing" in notes(CONTAINS + JUDGE + 'labels = ["good", "bad"]\n')
     assert "whole responses" in notes(MATCH + 'match = { as = "text" }\n')

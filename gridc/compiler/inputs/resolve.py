@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gridc.compiler.frontend.lint import unreachable_criteria
 from gridc.compiler.frontend.lookup import DATA_FOLDER, MODELS_FOLDER, NotFound
 from gridc.compiler.frontend.plugins import Plugin
 from gridc.compiler.frontend.read import CheckedSpec
 from gridc.compiler.frontend.source import Source
-from gridc.compiler.frontend.unsupported import unreachable
 from gridc.compiler.grid.configurations import asked_models, effect_tables, stated_scaffolds
 from gridc.compiler.inputs.dataset_hub import ONLINE
 from gridc.compiler.inputs.items import ItemLoader, Items
@@ -233,7 +233,7 @@ class Study:
         if self.spec.study.purpose == "comparative" and len(self.spec.model) == 1:
             yield 'the study is comparative and has one model: add another, or say purpose = "descriptive"'
         if self.decides_by == "limits":
-            yield from unreachable(self.spec)
+            yield from unreachable_criteria(self.spec)
         for model in self.spec.model:
             identity = self.models[model.id]
             if model.source.startswith("models:") and identity.folder and model.digest is None:

@@ -356,7 +356,7 @@ _ARTICLES = re.compile(r"(?<!\S)(?:a|an|the)(?!\S)")
 
 
 def _text_problem(answer: str) -> str | None:
-    return None if normalised(answer) else "is nothing but case, punctuation and articles"
+    return None if normalised(answer) else "is empty once punctuation and articles are removed"
 
 
 def _other_text(match: Match, answers: tuple[str, ...]) -> str:

@@ -204,7 +204,7 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
                 text = _failure(trial, trial.first)
                 way_out = trial.oracle.way_out
                 blamed, help = (
-                    (trial.oracle.blames, way_out)
+                    (trial.oracle.fix_in_key, way_out)
                     if way_out
                     else ("prompt", _prompt_words(plan, once, trial.first))
                 )

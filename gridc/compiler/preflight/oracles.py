@@ -1,4 +1,4 @@
-"""Oracles: synthetic responders whose scores are known in advance. They test the instrument before any model.
+"""Defines oracles, synthetic responders whose scores are known: they test the instrument before any model.
 
 Each oracle sees the prompt, as a model would, and knows the text of the right answer. Its response goes
 through the functions that score a model's responses. So an option that never reaches the prompt, a letter
@@ -8,6 +8,9 @@ impossible score.
 All oracles but one know the item as gridc holds it, and so the label that gridc shows an option under. The
 oracle `prompt-reading` goes by the prompt alone, as a model does. Where a text has two labels before it, it
 takes the nearer one; where the prompt has two lists, the first.
+
+The module has four parts: what an oracle sees and says (`OracleView`), predicates of a setting, what is
+expected of an oracle under a setting (`_expect_*`), and the oracles with their trials.
 """
 
 import re
@@ -50,26 +53,33 @@ REASONING = (
 OTHER_QUESTION = "What did they say when they came back, and what is left of it now?"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Oracle:
     """A synthetic responder with a known score.
 
-    `says` gives its text for a sample, or None where it has none. `prefers` gives the place of the candidate
-    that it finds most likely, "none" for no preference, or None for no likelihoods. If its score is not
-    `expected`, a hazard is reported: its code is `code`, its message says the `fault`, and it points at the
-    key `blames`. `way_out` is the help where the prompt does not show what is wrong. With `news`, a failure
-    is reported only if no earlier oracle failed with the same words.
+    Attributes:
+        name: Names it in messages: "a NAME responder".
+        says: Gives its response to a sample, or None where it has none.
+        prefers: Gives the place of the candidate that it finds most likely in a ranking, "none" for no
+            preference, or None for no likelihoods.
+        expects: Gives the score that the instrument must give it under a setting, or None where it is not
+            tried.
+        code: Is the code of the hazard if the score is another one.
+        fault: Says in the message what went wrong.
+        way_out: Is the help; None if the help comes from the prompt, which does not show what it needs.
+        fix_in_key: Names the key that `way_out` changes.
+        skip_repeated: Leaves out a failure if an earlier oracle failed on the sample with the same response.
     """
 
     name: str
-    code: str
-    fault: str
     says: Callable[["OracleView"], str | None]
     prefers: Callable[["OracleView", Sequence[bool | None]], int | Literal["none"] | None]
-    expected: Callable[[Setting], Expected | None]
+    expects: Callable[[Setting], Expected | None]
+    code: str
+    fault: str
     way_out: str | None = None
-    blames: str = "reader"
-    news: bool = False
+    fix_in_key: str = "reader"
+    skip_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +91,8 @@ class OracleView:
     prompt: str
 
     def name(self, option: int) -> str | None:
-        """How an option is named in an answer: by its label in the prompt, or else by its text. None where a
-        label is asked for and the prompt does not show the option under one."""
+        """Name an option as an answer does: by its label in the prompt, or else by its text. None where the
+        answer must be a label and the prompt does not show the option under one."""
         names = self.setting.labels_of(self.item)
         if not names:
             return self.item.options[option]
@@ -91,10 +101,10 @@ class OracleView:
         options = self.item.options
         return shown_label(self.prompt, options[option], names, self.setting.look, options)
 
-    def printed(self) -> str | None:
-        """The label that the prompt prints before the right option's text, whatever label gridc gives the
-        option: a label that is part of the text, or that of the first list with the text. Where the options
-        are letters, it is the letter, provided that the prompt uses all of them."""
+    def printed_label(self) -> str | None:
+        """Find the label that the prompt prints before the right option's text, whatever label gridc gives
+        the option: a label that is part of the text, or that of the first list with the text. Where the
+        options are letters, it is the letter, provided that the prompt uses all of them."""
         right = _first_right(self.item)
         names = self.setting.labels_of(self.item) or self._ranked
         if right is None or not names:
@@ -104,27 +114,27 @@ class OracleView:
             letters = carried.labels if letters_shown is None and carried is not None else names
             return letters[right] if names_each(self.prompt, letters) else None
         texts = self.item.options if carried is None or carried.alone else carried.texts
-        asked = self.prompt[max(self.prompt.rfind(self.item.query), 0) :]
-        return _listed_label(asked, texts[right], names) or shown_label(
+        from_question = self.prompt[max(self.prompt.rfind(self.item.query), 0) :]
+        return _listed_label(from_question, texts[right], names) or shown_label(
             self.prompt, texts[right], names, self.setting.look, texts
         )
 
     @property
     def _ranked(self) -> tuple[str, ...]:
-        """The labels that are ranked, whether or not options are shown under them."""
+        """List the labels that are ranked, whether or not options are shown under them."""
         names = bare_labels(self.setting.enumerator, len(self.item.options))
         return names if self.setting.ranks_labels else ()
 
-    def read_off(self) -> str | None:
-        """The label that the prompt prints before the right option, in the form that is asked for."""
+    def printed_answer(self) -> str | None:
+        """Answer with the label that the prompt prints before the right option, in the wanted form."""
         if not self.setting.labels_of(self.item):
             return self.answer(right=True)
-        name = self.printed()
+        name = self.printed_label()
         return None if name is None else answer_form(self.setting).write(name)
 
-    def called(self, right: bool) -> str | None:
-        """The words of a right or a wrong answer: an option's name, or a free answer. None where there is
-        none."""
+    def answer_words(self, right: bool) -> str | None:
+        """Give the words of a right or a wrong answer: an option's name, or a free answer. None where the
+        item has no such answer."""
         match = self.match
         if match is not None and COMPARISONS[match.kind].as_it_is:
             return filtered_answers.says(match, self.item, right)
@@ -138,37 +148,37 @@ class OracleView:
 
     @property
     def match(self) -> Match | None:
-        """How a free answer is compared; None where options or behaviours are read."""
+        """Say how a free answer is compared; None where options or behaviours are read."""
         return self.setting.match if METHODS[self.setting.method].reads_answer else None
 
     def answer(self, right: bool) -> str | None:
-        """A right or a wrong answer in the form that is asked for."""
-        name = self.called(right)
+        """Give a right or a wrong answer in the form that the setting wants."""
+        name = self.answer_words(right)
         if name is None:
             return None
         return answer_form(self.setting).write(name)
 
     def reasoned(self) -> str | None:
-        """A long text that mentions a wrong answer first and ends with the right one behind a marker."""
+        """Mention a wrong answer first, at length, and end with the right one after a marker."""
         return self._about_both(f"{REASONING}\n\n{{marked}}")
 
     def last_line(self) -> str | None:
-        """The same text without a marker: the right answer stands alone on the last line."""
+        """Reason in the same words without a marker: the right answer stands alone on the last line."""
         return self._about_both(f"{REASONING}\n\n{{right}}")
 
     def corrected(self) -> str | None:
-        """A wrong answer that is called wrong, then the right one."""
+        """Call a wrong answer wrong, and then give the right one."""
         return self._about_both("({other}) would be wrong, so ({right})")
 
     def neither(self) -> str | None:
-        """A text that names two options and chooses neither; empty where an option itself says "neither"."""
+        """Name two options and choose neither; say nothing where an option itself says "neither"."""
         if any(_NEITHER.search(option) for option in self.item.options):
             return ""
         return self._about_both("({other}) or ({right})? Neither.")
 
     def ran_on(self) -> str | None:
-        """The right answer, then another question with a wrong answer, as base models write on. Without a
-        chat template that question begins with the cue of the prompt's own."""
+        """Give the right answer and go on with another question and a wrong answer, as base models do.
+        Without a chat template that question begins with the cue of the prompt's own."""
         answer, wrong = _says_right(self), _says_wrong(self)
         if answer is None or wrong is None:
             return None
@@ -178,24 +188,24 @@ class OracleView:
         return f"{answer}\n\n{cue} {OTHER_QUESTION}\n{wrong}"
 
     def thought(self) -> str | None:
-        """A thought that comes to a wrong answer, and the right answer after it."""
+        """Think of a wrong answer, and give the right one after the thought."""
         answer, wrong = _says_right(self), _says_wrong(self)
         return None if answer is None else f"<think>\n{wrong or REASONING}\n</think>\n\n{answer}"
 
     def unfinished(self) -> str | None:
-        """A thought that comes to the right answer and does not end."""
+        """Think of the right answer, and never end the thought."""
         answer = _says_right(self)
         return None if answer is None else f"<think>\n{answer}"
 
     def _about_both(self, words: str) -> str | None:
-        name = self.called(right=True)
+        name = self.answer_words(right=True)
         if name is None or (self.match is None and _first_wrong(self.item) is None):
             return None
         marked = answer_form(self.setting).mark(name)
-        return words.format(right=name, marked=marked, other=f"{self.called(right=False)}")
+        return words.format(right=name, marked=marked, other=f"{self.answer_words(right=False)}")
 
     def behaves(self, right: bool) -> str:
-        """A response to a prompt that is to be complied with or refused."""
+        """Respond to a prompt that a model should comply with or refuse."""
         return COMPLIANCE if (self.item.expected == "comply") == right else REFUSAL
 
 
@@ -206,7 +216,7 @@ def shown_label(
     look: PromptLayout = PLAIN,
     options: Sequence[str] = (),
 ) -> str | None:
-    """Which of the labels `names` stands before the last occurrence of a text in a prompt: `B. text`,
+    """Find which of the labels `names` stands before the last occurrence of a text in a prompt: `B. text`,
     `(iv) text`. With `options`, other words may follow on its line, unless they make it a longer option."""
     end, between = len(prompt), look.options or "\n"
     while (place := prompt.rfind(text, 0, end)) >= 0:
@@ -224,8 +234,8 @@ def shown_label(
 
 
 def _listed_label(text: str, option: str, names: Sequence[str]) -> str | None:
-    """The first of these labels, in either case, that a list in a text gives to an option. The label stands
-    at the head of a line or in brackets, and nothing follows the option but the next one."""
+    """Find the first of these labels, in either case, that a list in a text gives to an option. The label
+    stands at the head of a line or in brackets, and nothing follows the option but the next one."""
     labels = {name.upper() for name in names}
     for shown in re.finditer(rf"{re.escape(option)}(?=[ .;,]*(?:\n|\Z|\s[(\[]))", text):
         label = _LISTED.search(text[max(0, shown.start() - 24) : shown.start()])
@@ -249,40 +259,41 @@ def _first_wrong(item: Item) -> int | None:
     return next((option for option in range(len(item.options)) if option not in item.right), None)
 
 
-def _says_right(sight: OracleView) -> str | None:
-    if sight.match is None and sight.item.expected is not None:
-        return sight.behaves(right=True)
-    return sight.answer(right=True)
+def _says_right(view: OracleView) -> str | None:
+    if view.match is None and view.item.expected is not None:
+        return view.behaves(right=True)
+    return view.answer(right=True)
 
 
-def _says_wrong(sight: OracleView) -> str | None:
-    if sight.match is None and sight.item.expected is not None:
-        return sight.behaves(right=False)
-    return sight.answer(right=False)
+def _says_wrong(view: OracleView) -> str | None:
+    if view.match is None and view.item.expected is not None:
+        return view.behaves(right=False)
+    return view.answer(right=False)
 
 
-def _prefers(wanted: bool) -> Callable[[OracleView, Sequence[bool | None]], int | Literal["none"] | None]:
-    def place(_: OracleView, right: Sequence[bool | None]) -> int | Literal["none"]:
-        return next((number for number, rightness in enumerate(right) if rightness is wanted), "none")
+def _prefers(right: bool) -> Callable[[OracleView, Sequence[bool | None]], int | Literal["none"] | None]:
+    """Prefer the first candidate that is right, or the first that is wrong."""
+
+    def place(_: OracleView, rightness: Sequence[bool | None]) -> int | Literal["none"]:
+        return next((number for number, is_right in enumerate(rightness) if is_right is right), "none")
 
     return place
 
 
-def _prefers_printed(sight: OracleView, right: Sequence[bool | None]) -> int | Literal["none"]:
-    """The place of the candidate whose label the prompt prints before the right option."""
-    name = sight.printed()
-    names = letters.labels if (letters := own_letters(sight.item)) is not None else sight._ranked
-    labels = [labels.upper() for labels in names]
+def _gives_no_likelihood(view: OracleView, right: Sequence[bool | None]) -> None:
+    """Leave every candidate without a likelihood."""
+
+
+def _prefers_printed(view: OracleView, right: Sequence[bool | None]) -> int | Literal["none"]:
+    """Prefer the candidate whose label the prompt prints before the right option."""
+    name = view.printed_label()
+    names = letters.labels if (letters := own_letters(view.item)) is not None else view._ranked
+    labels = [label.upper() for label in names]
     return "none" if name is None or name.upper() not in labels else labels.index(name.upper())
 
 
-def _by_label(setting: Setting) -> Expected | None:
-    """Expected of the prompt reader: where a label is the answer, the printed label has to be right."""
-    return "right" if setting.ranks_labels or METHODS[setting.method].reads_option else None
-
-
 def answer_form(setting: Setting) -> AnswerForm:
-    """The form in which a method wants an answer."""
+    """Find the form in which a method wants an answer."""
     match = setting.match if METHODS[setting.method].reads_answer else None
     if setting.form is not None:
         form, prose = ANSWER_FORMS[setting.form], setting.out_of_form == "by_phrases"
@@ -295,75 +306,102 @@ def answer_form(setting: Setting) -> AnswerForm:
     return AnswerForm(f"{after} ".__add__, f"{after}: ".__add__)
 
 
+# Predicates of a setting
+
+
 def _reads_words(setting: Setting) -> bool:
-    """Whether the method reads an answer in words (and does not rank, judge or look for a behaviour)."""
+    """Tell whether the method reads an answer in words (and does not rank, judge or look for a behaviour)."""
     return METHODS[setting.method].reads_option or METHODS[setting.method].reads_answer
 
 
-def _as_it_is(setting: Setting) -> bool:
-    """Whether another package's rules read every response, even one in which gridc finds no answer."""
+def _takes_any_response(setting: Setting) -> bool:
+    """Tell whether another package's rules read every response, even one in which gridc finds no answer."""
     match = setting.match if METHODS[setting.method].reads_answer else None
     return match is not None and COMPARISONS[match.kind].as_it_is
 
 
-def _empties(setting: Setting) -> Expected:
-    return "no point" if _as_it_is(setting) else "unread"
-
-
-def _refuses(setting: Setting) -> Expected | None:
-    return _empties(setting) if _reads_words(setting) else None
-
-
 def _reads_prose(setting: Setting) -> bool:
-    """Whether the answer is only a part of the response. A free answer that is the whole response is not
+    """Tell whether the answer is only a part of the response. A free answer that is the whole response is not
     tested with longer texts: any text would be an answer."""
     method = METHODS[setting.method]
     return method.reads_text or (method.reads_answer and answer_form(setting).behind_text)
 
 
-def _needs_reading(setting: Setting) -> Expected | None:
+# What is expected of an oracle under a setting; None where it is not tried
+
+
+def _expect_right(setting: Setting) -> Expected:
+    """Expect a right answer under every setting."""
+    return "right"
+
+
+def _expect_no_point(setting: Setting) -> Expected:
+    """Expect no point under every setting."""
+    return "no point"
+
+
+def _expect_right_label(setting: Setting) -> Expected | None:
+    """Expect the label that the prompt prints to be right, where a label is the answer."""
+    return "right" if setting.ranks_labels or METHODS[setting.method].reads_option else None
+
+
+def _expect_unread(setting: Setting) -> Expected:
+    """Expect an empty response to be unread; no point where rules of another package read every response."""
+    return "no point" if _takes_any_response(setting) else "unread"
+
+
+def _expect_unread_refusal(setting: Setting) -> Expected | None:
+    """Expect a refusal to be unread, where an answer in words is wanted."""
+    return _expect_unread(setting) if _reads_words(setting) else None
+
+
+def _expect_marked_answer(setting: Setting) -> Expected | None:
+    """Expect the answer after a marker to be read at the end of a long text. Readers that want the answer
+    alone read nothing."""
     if not _reads_prose(setting):
         return None
     return "right" if answer_form(setting).behind_text else "unread"
 
 
-def _understands(expected: Expected) -> Callable[[Setting], Expected | None]:
-    """What is expected of readers that understand prose. A reader that wants one form reads nothing in it.
+def _expect_in_prose(expected: Expected) -> Callable[[Setting], Expected | None]:
+    """Expect this of readers that understand prose. A reader that wants a fixed form reads nothing in it.
     Free answers after a fixed marker are not tested: the marker's words may be in any text."""
 
-    def of(setting: Setting) -> Expected | None:
+    def expect(setting: Setting) -> Expected | None:
         understands = answer_form(setting).understands
         if not _reads_prose(setting) or (METHODS[setting.method].reads_answer and not understands):
             return None
         return expected if understands else "unread"
 
-    return of
+    return expect
 
 
-def _says_neither(setting: Setting) -> Expected | None:
-    """Expected where a response chooses none of the options. Free answers cannot be denied that way."""
-    return _understands("unread")(setting) if METHODS[setting.method].reads_option else None
+def _expect_no_choice(setting: Setting) -> Expected | None:
+    """Expect a response that chooses none of the options to be unread. Free answers cannot be denied so."""
+    return _expect_in_prose("unread")(setting) if METHODS[setting.method].reads_option else None
 
 
-def _thinks(expected: Expected) -> Callable[[Setting], Expected | None]:
-    """What is expected where models are told to think and their words are read."""
+def _expect_after_thought(expected: Expected) -> Callable[[Setting], Expected | None]:
+    """Expect this where models are told to think and their words are read."""
 
-    def of(setting: Setting) -> Expected | None:
+    def expect(setting: Setting) -> Expected | None:
         reads = _reads_words(setting) or METHODS[setting.method].reads_behaviour
-        return expected if setting.thinks and reads and not _as_it_is(setting) else None
+        return expected if setting.thinks and reads and not _takes_any_response(setting) else None
 
-    return of
+    return expect
 
 
-def _runs_on(setting: Setting) -> Expected | None:
-    """What is expected where a model writes another question after its answer. Without a chat template any
-    model may; where the template ends the turn, only gridc's own readers are tested, which stop there."""
+def _expect_first_answer(setting: Setting) -> Expected | None:
+    """Expect the answer before another question to count. Without a chat template any model may write on;
+    where the template ends the turn, only gridc's own readers are tested, which stop there."""
     method = METHODS[setting.method]
-    if not _reads_words(setting) or method.one_token or _as_it_is(setting):
+    if not _reads_words(setting) or method.one_token or _takes_any_response(setting):
         return None
-    own_reader = method.reads_answer or answer_form(setting).understands
-    return "right" if own_reader or not setting.chat_template else None
+    gridc_reads = method.reads_answer or answer_form(setting).understands
+    return "right" if gridc_reads or not setting.chat_template else None
 
+
+# The oracles, and their trials
 
 _STOPS = (
     "stop = [...] with the words that open a question in the prompt ends an answer there, such as "
@@ -377,66 +415,116 @@ _ONE_LABEL = (
 )
 _NEITHER = re.compile(r"\b(?:neither|none|both|all)\b", re.IGNORECASE)
 ORACLES = (
-    Oracle("perfect", "GC511", "does not score 1", _says_right, _prefers(True), lambda setting: "right"),
     Oracle(
-        "prompt-reading",
-        "GC547",
-        "is read as another option",
-        OracleView.read_off,
-        _prefers_printed,
-        _by_label,
-        _ONE_LABEL,
-        "option_order",
-        news=True,
-    ),
-    Oracle("worst", "GC517", "scores", _says_wrong, _prefers(False), lambda setting: "no point"),
-    Oracle(
-        "empty",
-        "GC513",
-        "is read as an answer",
-        lambda sight: "",
-        lambda sight, right: None,
-        _empties,
+        name="perfect",
+        says=_says_right,
+        prefers=_prefers(right=True),
+        expects=_expect_right,
+        code="GC511",
+        fault="does not score 1",
     ),
     Oracle(
-        "refusing",
-        "GC513",
-        "is read as an answer",
-        lambda sight: REFUSAL,
-        lambda sight, right: None,
-        _refuses,
-    ),
-    Oracle("reasoning", "GC515", "is misread", OracleView.reasoned, _prefers(True), _needs_reading),
-    Oracle("last-line", "GC515", "is misread", OracleView.last_line, _prefers(True), _understands("right")),
-    Oracle(
-        "self-correcting", "GC515", "is misread", OracleView.corrected, _prefers(True), _understands("right")
+        name="prompt-reading",
+        says=OracleView.printed_answer,
+        prefers=_prefers_printed,
+        expects=_expect_right_label,
+        code="GC547",
+        fault="is read as another option",
+        way_out=_ONE_LABEL,
+        fix_in_key="option_order",
+        skip_repeated=True,
     ),
     Oracle(
-        "neither-saying",
-        "GC513",
-        "is read as an answer",
-        OracleView.neither,
-        _prefers(True),
-        _says_neither,
+        name="worst",
+        says=_says_wrong,
+        prefers=_prefers(right=False),
+        expects=_expect_no_point,
+        code="GC517",
+        fault="scores",
     ),
-    Oracle("running-on", "GC515", "is misread", OracleView.ran_on, _prefers(True), _runs_on, _STOPS, "stop"),
-    Oracle("thinking", "GC515", "is misread", OracleView.thought, _prefers(True), _thinks("right"), _BEHIND),
     Oracle(
-        "still-thinking",
-        "GC513",
-        "is read as an answer",
-        OracleView.unfinished,
-        _prefers(True),
-        _thinks("unread"),
-        _BEHIND,
+        name="empty",
+        says=lambda view: "",
+        prefers=_gives_no_likelihood,
+        expects=_expect_unread,
+        code="GC513",
+        fault="is read as an answer",
+    ),
+    Oracle(
+        name="refusing",
+        says=lambda view: REFUSAL,
+        prefers=_gives_no_likelihood,
+        expects=_expect_unread_refusal,
+        code="GC513",
+        fault="is read as an answer",
+    ),
+    Oracle(
+        name="reasoning",
+        says=OracleView.reasoned,
+        prefers=_prefers(right=True),
+        expects=_expect_marked_answer,
+        code="GC515",
+        fault="is misread",
+    ),
+    Oracle(
+        name="last-line",
+        says=OracleView.last_line,
+        prefers=_prefers(right=True),
+        expects=_expect_in_prose("right"),
+        code="GC515",
+        fault="is misread",
+    ),
+    Oracle(
+        name="self-correcting",
+        says=OracleView.corrected,
+        prefers=_prefers(right=True),
+        expects=_expect_in_prose("right"),
+        code="GC515",
+        fault="is misread",
+    ),
+    Oracle(
+        name="neither-saying",
+        says=OracleView.neither,
+        prefers=_prefers(right=True),
+        expects=_expect_no_choice,
+        code="GC513",
+        fault="is read as an answer",
+    ),
+    Oracle(
+        name="running-on",
+        says=OracleView.ran_on,
+        prefers=_prefers(right=True),
+        expects=_expect_first_answer,
+        code="GC515",
+        fault="is misread",
+        way_out=_STOPS,
+        fix_in_key="stop",
+    ),
+    Oracle(
+        name="thinking",
+        says=OracleView.thought,
+        prefers=_prefers(right=True),
+        expects=_expect_after_thought("right"),
+        code="GC515",
+        fault="is misread",
+        way_out=_BEHIND,
+    ),
+    Oracle(
+        name="still-thinking",
+        says=OracleView.unfinished,
+        prefers=_prefers(right=True),
+        expects=_expect_after_thought("unread"),
+        code="GC513",
+        fault="is read as an answer",
+        way_out=_BEHIND,
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class FailedSample:
-    """A sample on which an oracle's score was not what was expected; `said` is None where it could not
-    answer, because the prompt does not show what its answer needs."""
+    """A sample that an oracle fails, because its score is not the expected one; `said` is None where it could
+    not answer, because the prompt does not show what its answer needs."""
 
     oracle: str
     sample: PlannedSample
@@ -461,23 +549,23 @@ def try_oracles(setting: Setting, samples: Sequence[PlannedSample]) -> Iterator[
     """
     if METHODS[setting.method].judged or METHODS[setting.method].weighs:
         return
-    told = set[tuple[int, str | None]]()
+    reported = set[tuple[int, str | None]]()
     for oracle in ORACLES:
-        expected = oracle.expected(setting)
+        expected = oracle.expects(setting)
         if expected is None:
             continue
         failures, first = 0, None
         for number, sample in enumerate(samples):
             failure = _fails(oracle, expected, setting, sample)
-            if failure is not None and not (oracle.news and (number, failure.said) in told):
-                told.add((number, failure.said))
+            if failure is not None and not (oracle.skip_repeated and (number, failure.said) in reported):
+                reported.add((number, failure.said))
                 failures += 1
                 first = first or failure
         yield Trial(oracle, len(samples), failures, first)
 
 
 def indifferent(setting: Setting, samples: Sequence[PlannedSample]) -> int:
-    """The points that a ranking earns where all candidates are equally likely."""
+    """Count the points that a ranking earns where all candidates are equally likely."""
     return sum(
         score_sample(setting, sample.item, _likelihoods(sample, lambda texts: [0.0] * len(texts))).score
         for sample in samples
@@ -498,13 +586,13 @@ class Reply:
 
 
 def replies(setting: Setting, sample: PlannedSample) -> Iterator[Reply]:
-    """What each oracle answers to a sample; nothing where a judge or a function assesses responses, or a text
-    is weighed."""
+    """Give the reply of each oracle to a sample; none where a judge or a function assesses responses, or a
+    text is weighed."""
     method = METHODS[setting.method]
     if method.judged or method.scored or method.weighs:
         return
     for oracle in ORACLES:
-        expected = oracle.expected(setting)
+        expected = oracle.expects(setting)
         if expected is not None:
             yield _reply(oracle, expected, setting, sample)
 
@@ -517,14 +605,14 @@ def _fails(
 
 
 def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: PlannedSample) -> Reply:
-    sight = OracleView(setting, sample.item, sample.requests[0].prompt.messages[-1][1])
+    view = OracleView(setting, sample.item, sample.requests[0].prompt.messages[-1][1])
     if setting.ranks:
-        right = _right_places(sight, sample)
-        place = oracle.prefers(sight, right)
+        right = _right_places(view, sample)
+        place = oracle.prefers(view, right)
         reply = None if place == "none" else "" if place is None else str(place)
         answers = _likelihoods(sample, lambda texts: _preferring(texts, place))
     else:
-        reply = oracle.says(sight)
+        reply = oracle.says(view)
         answers = [{"text": reply}]
     if reply is None:
         return Reply(oracle, expected, None, None, expected == "no point")
@@ -537,11 +625,12 @@ def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: Planned
     return Reply(oracle, expected, reply, outcome, passes[expected])
 
 
-def _right_places(sight: OracleView, sample: PlannedSample) -> list[bool | None]:
-    """Whether each candidate is a right answer by what the prompts show; None where they do not show it."""
+def _right_places(view: OracleView, sample: PlannedSample) -> list[bool | None]:
+    """Tell whether each candidate is a right answer by what the prompts show; None where they do not show
+    it."""
     item = sample.item
     if not item.contexts:
-        return [_is_right(sight, text) for text in sample.requests[0].parameters["continuations"]]
+        return [_is_right(view, text) for text in sample.requests[0].parameters["continuations"]]
     shown = [request.prompt.messages[-1][1] for request in sample.requests]
     return [
         place in item.right if context in text else None
@@ -549,16 +638,16 @@ def _right_places(sight: OracleView, sample: PlannedSample) -> list[bool | None]
     ]
 
 
-def _is_right(sight: OracleView, continuation: str) -> bool | None:
-    """Whether a candidate is a right answer by what the prompt shows; None where it does not show it."""
-    text, item = continuation.strip(), sight.item
+def _is_right(view: OracleView, continuation: str) -> bool | None:
+    """Tell whether a candidate is a right answer by what the prompt shows; None where it does not show it."""
+    text, item = continuation.strip(), view.item
     options = [option.strip() for option in item.options]
     if text in options:
         return options.index(text) in item.right
-    names = bare_labels(sight.setting.enumerator, len(options))
+    names = bare_labels(view.setting.enumerator, len(options))
     if text in names:
         shown = {
-            shown_label(sight.prompt, option, names, sight.setting.look, item.options): place
+            shown_label(view.prompt, option, names, view.setting.look, item.options): place
             for place, option in enumerate(item.options)
         }
         return shown[text] in item.right if text in shown else None
@@ -566,7 +655,7 @@ def _is_right(sight: OracleView, continuation: str) -> bool | None:
 
 
 def _preferring(texts: Sequence[str], place: int | Literal["none"] | None) -> list[float | None]:
-    """Log-likelihoods in nats that prefer one candidate by far, also after division by length."""
+    """Make log-likelihoods in nats that prefer one candidate by far, also after division by length."""
     if place is None:
         return [None] * len(texts)
     return [-1e-3 * len(text) if number == place else -10.0 * len(text) for number, text in enumerate(texts)]
@@ -575,9 +664,9 @@ def _preferring(texts: Sequence[str], place: int | Literal["none"] | None) -> li
 def _likelihoods(
     sample: PlannedSample, of: Callable[[Sequence[str]], Sequence[float | None]]
 ) -> list[Mapping[str, Any]]:
-    """The answers to a sample's rankings: one for the prompt and one for the premise, if there is one; or one
-    for each context. `of` gives the likelihoods of the texts. Those after the premise depend on length
-    alone."""
+    """Answer a sample's rankings: the one after the prompt and the one after the premise, if it has one; or
+    the one after each context. `of` gives the likelihoods of the texts. Those after the premise depend on
+    length alone."""
     if sample.item.contexts:
         texts = sample.item.options
         return [_ranking([text], [value]) for text, value in zip(texts, of(texts), strict=True)]

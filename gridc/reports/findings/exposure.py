@@ -26,7 +26,7 @@ from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scaffolds import (
     PLAIN,
     POOLED,
-    READ,
+    READ_SAMPLES,
     WORKS,
     Counterpart,
     ReadSample,
@@ -163,7 +163,7 @@ class DividedItem:
 
 def divided(record: RunRecord) -> dict[tuple[str, str], list[DividedItem]]:
     """The rows of every scaffold that divides tasks, by benchmark and scaffold."""
-    spec, samples = record.plan.study.spec, record[READ]
+    spec, samples = record.plan.study.spec, record[READ_SAMPLES]
     if not samples:
         return {}
     scores = mean_item_scores(record)
@@ -175,7 +175,7 @@ def divided(record: RunRecord) -> dict[tuple[str, str], list[DividedItem]]:
     by_item: dict[tuple[str, str], list[ReadSample]] = {}
     for sample in samples:
         procedure = cell_procedure(sample.cell)
-        if procedure is not None and procedure.divides and sample.parts:
+        if procedure is not None and procedure.divides and sample.subquestions:
             by_item.setdefault((sample.cell.key, sample.item.id), []).append(sample)
     rows: dict[tuple[str, str], list[DividedItem]] = {}
     for own in by_item.values():
@@ -191,11 +191,11 @@ def _divided(place: Counterpart, samples: Sequence[ReadSample], score: float, pl
     features: set[str] = set()
     leaking, kept = list[float](), list[float]()
     for sample in samples:
-        own = [leaked(sample.item.stem, part) for part in sample.parts]
-        features |= leaked(sample.item.stem, "\n".join(sample.parts))
+        own = [leaked(sample.item.stem, part) for part in sample.subquestions]
+        features |= leaked(sample.item.stem, "\n".join(sample.subquestions))
         adversarial = [any(GROUPS[feature] == CLASSES[0] for feature in found) for found in own]
         leaking.append(sum(adversarial) / len(own))
-        states = [reply.kept["mc_option"] for reply in sample.replies if reply.step.startswith(WORKS)]
+        states = [reply.part_states["mc_option"] for reply in sample.replies if reply.step.startswith(WORKS)]
         # A task without options has none to keep or lose: it must not count as a task that lost all.
         if "absent" not in states:
             kept.append(sum(state == "kept" for state in states) / max(len(states), 1))
@@ -421,7 +421,7 @@ class ItemDose:
 
 def item_doses(record: RunRecord) -> list[ItemDose]:
     """How much of the task every item kept, in every complete cell of a study with scaffolds."""
-    spec, samples = record.plan.study.spec, record[READ]
+    spec, samples = record.plan.study.spec, record[READ_SAMPLES]
     if not samples:
         return []
     scores = mean_item_scores(record)
@@ -443,7 +443,7 @@ def dose_of(sample: ReadSample) -> float | None:
     """The share of the task's parts that a sample's sub-calls kept; None for a task without parts."""
     if sample.cell.setting.scaffolding is None:
         return 1.0
-    states = [state for reply in sample.replies for state in reply.kept.values() if state != "absent"]
+    states = [state for reply in sample.replies for state in reply.part_states.values() if state != "absent"]
     return sum(state == "kept" for state in states) / len(states) if states else None
 
 

@@ -165,7 +165,7 @@ def as_study(
     `statistics` of each benchmark, and the mean over those of `groups` that it has whole."""
     models = list(dict.fromkeys(name for part in parts for name in part.models))
     model_id, benchmark_id, level_id = _Ids(models), _Ids(part.name for part in parts), _Ids()
-    cells = [(part, cell) for part in parts for cell in part.in_study.values()]
+    cells = [(part, cell) for part in parts for cell in part.compared_cells.values()]
     levels = list(dict.fromkeys(_level(cell) for _, cell in cells))
     lines = ["gridcard = 1", "[study]", 'id = "logs"', f"title = {_text(_title(parts))}"]
     lines.append('purpose = "descriptive"')
@@ -298,7 +298,7 @@ def _note(name: str, id: str) -> list[str]:
 
 def _is_binary(part: ComparedCells) -> bool:
     """Whether each answer earns a point or none."""
-    runs = [run for cell in part.in_study.values() for run in cell.runs]
+    runs = [run for cell in part.compared_cells.values() for run in cell.runs]
     scores = [run.column.score for run in runs if run.column is not None]
     return all(bool(np.isin(score[~np.isnan(score)], (0.0, 1.0)).all()) for score in scores)
 
@@ -309,17 +309,17 @@ def _level(cell: RecordedCell) -> tuple[str, int]:
 
 
 def _levels(part: ComparedCells) -> set[tuple[str, int]]:
-    return {_level(cell) for cell in part.in_study.values()}
+    return {_level(cell) for cell in part.compared_cells.values()}
 
 
 def _asked(part: ComparedCells, level: tuple[str, int]) -> Flags:
     """The items that a level asks, (items,); all, of one that no model has here."""
-    return part.counts(level[0]) if level in _levels(part) else _asked_somewhere(part)
+    return part.counted_in(level[0]) if level in _levels(part) else _asked_somewhere(part)
 
 
 def _asked_somewhere(part: ComparedCells) -> Flags:
     """The items that count in some configuration, (items,)."""
-    asked: Flags = np.logical_or.reduce([cell.counts for cell in part.in_study.values()])
+    asked: Flags = np.logical_or.reduce([cell.counts for cell in part.compared_cells.values()])
     return asked
 
 
@@ -369,7 +369,7 @@ def _samples(study: LogStudy, plan: Plan) -> Iterator[RecordedSample]:
     settings = {cell.key: cell.setting for cell in plan.cells()}
     for part in study.parts:
         names = _names(part.benchmark)
-        for (model, configuration), cell in part.in_study.items():
+        for (model, configuration), cell in part.compared_cells.items():
             key = study.keys[part.name, model, configuration]
             yield from _samples_of(cell, key, settings[key], names, _asked(part, _level(cell)))
 

@@ -1,7 +1,7 @@
-"""Chooses the cells of a benchmark in logs that can be compared, and brings them into the form that a study's
+"""Selects the cells in logs that can be compared, and brings their outcomes into the form that a study's
 tests take."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,117 +20,124 @@ from gridc.schema.scores import DIGITS, UNIT
 from gridc.statistics.arrays import Flags, Whole
 
 MOST_REPETITIONS = 5_040
-"""Repetitions are kept apart where their numbers have a common multiple of at most this; else each of them
-counts as a whole number of parts of so many."""
-
+"""The most repetitions of an item in a study's form. Where the numbers of repetitions have no common multiple
+up to this, sums of scores are rounded to so many parts of an item."""
 
 MOST_PAIRS = 5_000
-"""Pairs of models of a benchmark up to which the reports of a study are made: they test every one."""
+"""The most pairs of models of a benchmark for which a study's reports are made: they test every pair."""
 MOST_COMPARED = 25_000
-"""Pairs x configurations up to which they are made of more pairs: 220 models in one configuration take three
-minutes and 2 GB."""
+"""The most pairs x configurations for which reports are made of more pairs: 220 models in one configuration
+take three minutes and 2 GB."""
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedCells:
-    """Models of a benchmark that are compared, each with the others in all of these configurations. They were
-    asked from one list. `others` are models and cells that cannot be compared, with the reasons. `name` is
-    the benchmark's, with a number where these are not its first cells; `apart` says why they are not among
-    those."""
+    """Models of a benchmark that are compared with each other in all of these configurations.
+
+    All of them were asked from one list of items.
+
+    Attributes:
+        benchmark: Holds all cells of the benchmark, compared or not.
+        name: Is the benchmark's name, with a number if these are not its main comparison.
+        models: Lists the models, each compared with the others.
+        configurations: Lists the configurations in which they are compared.
+        incomparable: Gives the reason for each model, or "model, configuration", that cannot be compared.
+        why_separate: Says why these cells are not in the benchmark's main comparison; empty for that one.
+    """
 
     benchmark: RecordedBenchmark
     name: str
     models: tuple[str, ...]
     configurations: tuple[str, ...]
-    others: Mapping[str, str]
-    apart: str = ""
+    incomparable: Mapping[str, str]
+    why_separate: str = ""
 
     @property
-    def is_first(self) -> bool:
-        """Whether these are the first models of their benchmark: what is said of it is said there."""
+    def is_main(self) -> bool:
+        """Tell whether this is the benchmark's main comparison, which also reports on the benchmark
+        itself."""
         return self.name == self.benchmark.name
 
     @property
-    def in_study(self) -> dict[tuple[str, str], RecordedCell]:
-        """The cells that are compared, by model and configuration."""
+    def compared_cells(self) -> dict[tuple[str, str], RecordedCell]:
+        """The compared cells, by model and configuration."""
         cells = self.benchmark.cells
         return {(model, name): cells[model, name] for model in self.models for name in self.configurations}
 
     @property
-    def cells(self) -> list[RecordedCell]:
-        """These, and those of which nothing can be compared."""
-        of_others = {
+    def reported_cells(self) -> list[RecordedCell]:
+        """The compared cells; in the main comparison also those that cannot be compared at all."""
+        incomparable = {
             place: cell
             for place, cell in self.benchmark.cells.items()
-            if self.is_first and not _is_able(self.benchmark, *place)
+            if self.is_main and not _can_be_compared(self.benchmark, *place)
         }
-        return list((self.in_study | of_others).values())
+        return list((self.compared_cells | incomparable).values())
 
     @property
-    def items(self) -> Flags:
-        """Which items any model answered or should have answered, (items,); all, where no log lists items."""
-        every = [cell.held | cell.counts for cell in self.cells if cell.itemised]
-        items: Flags = np.logical_or.reduce(every or [np.ones(self.benchmark.count, np.bool_)])
+    def reported_items(self) -> Flags:
+        """Flag the items that a model answered or should have answered, (items,); all, if no log lists
+        items."""
+        flags = [cell.held | cell.counts for cell in self.reported_cells if cell.itemised]
+        items: Flags = np.logical_or.reduce(flags or [np.ones(self.benchmark.count, np.bool_)])
         return items
 
     @property
-    def left_out(self) -> int:
-        """How many items some model has in a configuration where they do not count."""
-        out = [cell.held & ~cell.counts for cell in self.cells if cell.itemised]
-        return int(np.logical_or.reduce(out).sum()) if out else 0
+    def uncounted_items(self) -> int:
+        """Count the items that a model answered in a configuration where they do not count."""
+        flags = [cell.held & ~cell.counts for cell in self.reported_cells if cell.itemised]
+        return int(np.logical_or.reduce(flags).sum()) if flags else 0
 
-    def has(self, model: str, configuration: str) -> bool:
-        """Whether a cell is compared here."""
-        return model in self.models and configuration in self.configurations
-
-    def counts(self, configuration: str) -> Flags:
-        """The items that count in a configuration, (items,)."""
+    def counted_in(self, configuration: str) -> Flags:
+        """Flag the items that count in a configuration, (items,)."""
         return self.benchmark.cells[self.models[0], configuration].counts
 
     @cached_property
-    def asked(self) -> Flags:
-        """The items that count in each configuration that is compared, (configurations, items)."""
-        asked: Flags = np.array([self.counts(name) for name in self.configurations], np.bool_)
-        return asked
+    def counted_items(self) -> Flags:
+        """Flag the items that count in each configuration, (configurations, items)."""
+        flags: Flags = np.array([self.counted_in(name) for name in self.configurations], np.bool_)
+        return flags
 
     def mean(self, model: str, configuration: str) -> Fraction:
-        """The mean score. A missing answer counts as wrong."""
+        """Compute the mean score. A missing answer counts as wrong."""
         outcomes = self.outcomes
-        at, place = self.models.index(model), self.configurations.index(configuration)
-        most = int(outcomes.replicates[place]) * outcomes.scale * int(self.asked[place].sum())
-        return Fraction(int(outcomes.correct[at, place].sum()), most)
+        row, column = self.models.index(model), self.configurations.index(configuration)
+        most = int(outcomes.replicates[column]) * outcomes.scale * int(self.counted_items[column].sum())
+        return Fraction(int(outcomes.correct[row, column].sum()), most)
 
     @cached_property
     def outcomes(self) -> Outcomes:
-        """The outcomes in the form that a study has them. Where some items were asked more often than others,
-        every item has the same weight."""
+        """Bring the outcomes into a study's form. Items have equal weight, however often each was asked."""
         cells = self.benchmark.cells
-        asked, some = self.asked, self.asked.any(axis=0)
+        counted_items = self.counted_items
+        in_any = counted_items.any(axis=0)
         runs = {
             (model, name): cells[model, name].to_decimals(DIGITS)
             for model in self.models
             for name in self.configurations
         }
-        times = [
-            _repetitions(runs[model, name].trials[asked[at]] for model in self.models)
-            for at, name in enumerate(self.configurations)
+        repetitions = [
+            _common_repetitions(runs[model, name].trials[counted_items[place]] for model in self.models)
+            for place, name in enumerate(self.configurations)
         ]
         scale = 1 if all(map(_is_binary, runs.values())) else UNIT
-        credit = scale if self.benchmark.lower else 0
-        rows = {
-            (model, name): _points(runs[model, name], asked[at], times[at], scale, credit)
+        worst = scale if self.benchmark.lower else 0
+        points = {
+            (model, name): _item_points(
+                runs[model, name], counted_items[place], repetitions[place], scale, worst
+            )
             for model in self.models
-            for at, name in enumerate(self.configurations)
+            for place, name in enumerate(self.configurations)
         }
 
-        def every(column: int) -> Whole:
-            table = [[rows[model, name][column] for name in self.configurations] for model in self.models]
-            values: Whole = np.array(table, np.int64)[..., some]
+        def table(field: int) -> Whole:
+            rows = [[points[model, name][field] for name in self.configurations] for model in self.models]
+            values: Whole = np.array(rows, np.int64)[..., in_any]
             return values
 
-        correct, first, lost = map(every, range(3))
-        names = tuple(f"{number:09}" for number in np.flatnonzero(some))
-        units = np.array(self.benchmark.units, np.object_)[some].tolist()
+        correct, first, unscored = map(table, range(3))
+        names = tuple(f"{number:09}" for number in np.flatnonzero(in_any))
+        units = np.array(self.benchmark.units, np.object_)[in_any].tolist()
         return Outcomes(
             models=self.models,
             configurations=self.configurations,
@@ -138,111 +145,149 @@ class ComparedCells:
             sampled=np.ones(len(self.configurations), np.bool_),
             items=names,
             units=unit_number_of_items(names, dict(zip(names, units, strict=True))),
-            replicates=np.array(times, np.int64),
+            replicates=np.array(repetitions, np.int64),
             correct=correct,
             first=first,
             measured=np.ones(correct.shape[:2], np.bool_),
-            asked=asked[:, some],
+            asked=counted_items[:, in_any],
             scale=scale,
-            nothing_read=frozenset(place for place, row in rows.items() if row.unread),
-            credited=lost if lost.any() else None,
-            credit=np.full(correct.shape[:2], credit),
+            nothing_read=frozenset(place for place, row in points.items() if row.nothing_read),
+            credited=unscored if unscored.any() else None,
+            credit=np.full(correct.shape[:2], worst),
         )
 
 
-def comparable_cells(benchmark: RecordedBenchmark, taken: Container[str] = ()) -> list[ComparedCells]:
-    """All cells of a benchmark that can be compared, the most comparisons first: models that lack some
-    configurations, configurations that some models lack, and models that were asked from another list follow
-    as parts of their own. The first part keeps the benchmark's name; later parts are numbered, and skip the
-    names that are `taken`."""
-    others: dict[str, str] = {}
-    lists: dict[int, list[str]] = {}
+@dataclass(frozen=True)
+class _ComparableGroup:
+    """Models that all have items in the same configurations."""
+
+    models: list[str]
+    configurations: list[str]
+
+    @property
+    def comparisons(self) -> int:
+        """Count ordered pairs of models over all configurations."""
+        return len(self.models) * (len(self.models) - 1) * len(self.configurations)
+
+
+def comparable_cells(benchmark: RecordedBenchmark, names_in_use: Container[str] = ()) -> list[ComparedCells]:
+    """Part all cells of a benchmark that can be compared into comparisons, the largest first.
+
+    The first one is the main comparison and has the benchmark's name. Models that lack a configuration,
+    configurations that a model lacks, and models that were asked from another list of items follow in further
+    comparisons. These are numbered, and skip `names_in_use`.
+    """
+    incomparable: dict[str, str] = {}
+    by_list: dict[int, list[str]] = {}
     for model in benchmark.models:
-        own = [cell for (name, _), cell in benchmark.cells.items() if name == model]
-        unable = [cell for cell in own if not _is_able(benchmark, model, cell.configuration)]
-        if len(unable) == len(own):
-            others[model] = _why_not(own)
+        cells = [cell for (name, _), cell in benchmark.cells.items() if name == model]
+        unable = [cell for cell in cells if not _can_be_compared(benchmark, model, cell.configuration)]
+        if len(unable) == len(cells):
+            incomparable[model] = _why_incomparable(cells)
             continue
-        others |= {f"{model}, {cell.configuration}": _why_not([cell]) for cell in unable}
-        lists.setdefault(benchmark.lists[model], []).append(model)
-    groups: list[tuple[list[str], list[str]]] = []
-    for models in lists.values():
-        for asked in by_items(benchmark.cells, models):
-            known = [name for name in benchmark.configurations if name in asked]
-            rest = np.array([[_is_able(benchmark, model, name) for name in known] for model in models])
-            while rest.any():
-                over, places = most_compared(rest)
-                groups.append(([models[place] for place in places], [known[place] for place in over]))
-                rest[np.ix_(places, over)] = False
-    groups.sort(key=lambda group: (-len(group[0]) * (len(group[0]) - 1) * len(group[1]), -len(group[0])))
-    first, *more = groups or [([], [])]
-    parts = [ComparedCells(benchmark, benchmark.name, tuple(first[0]), tuple(first[1]), others)]
-    numbers = (number for number in count(2) if f"{benchmark.name} ({number})" not in taken)
-    for number, (models, names) in zip(numbers, more, strict=False):
-        shared = benchmark.lists[models[0]] == benchmark.lists[first[0][0]]
-        why = "these models share no item with those"
-        alike = by_items(benchmark.cells, (*models, *first[0])) if shared else []
-        if not any({*names, *first[1]} <= {*some} for some in alike) and shared:
-            why = "these configurations share no item with those"
-        elif shared and set(models) & set(first[0]):
-            why = "not every model that is compared there has these configurations"
-        elif shared:
-            why = (
-                "these models lack a configuration that is compared there; two that differ are non-equivalent"
+        incomparable |= {f"{model}, {cell.configuration}": _why_incomparable([cell]) for cell in unable}
+        by_list.setdefault(benchmark.lists[model], []).append(model)
+    groups = [group for models in by_list.values() for group in _comparable_groups(benchmark, models)]
+    groups.sort(key=lambda group: (-group.comparisons, -len(group.models)))
+    main, *further = groups or [_ComparableGroup([], [])]
+    comparisons = [
+        ComparedCells(benchmark, benchmark.name, tuple(main.models), tuple(main.configurations), incomparable)
+    ]
+    numbers = (number for number in count(2) if f"{benchmark.name} ({number})" not in names_in_use)
+    for number, group in zip(numbers, further, strict=False):
+        comparisons.append(
+            ComparedCells(
+                benchmark,
+                f"{benchmark.name} ({number})",
+                tuple(group.models),
+                tuple(group.configurations),
+                {},
+                f"{benchmark.name}: {_why_separate(benchmark, group, main)}",
             )
-        name = f"{benchmark.name} ({number})"
-        parts.append(
-            ComparedCells(benchmark, name, tuple(models), tuple(names), {}, f"{benchmark.name}: {why}")
         )
-    return parts
+    return comparisons
 
 
-class _Points(NamedTuple):
-    """What the items of a cell earned over their repetitions, the first one alone, and how many repetitions
-    have no score and earned `credit`, (items,) each; `unread` says that no answer was read."""
+def _comparable_groups(benchmark: RecordedBenchmark, models: list[str]) -> Iterator[_ComparableGroup]:
+    """Part the cells of models that were asked from one list, the most comparisons first."""
+    for sharing_items in by_items(benchmark.cells, models):
+        names = [name for name in benchmark.configurations if name in sharing_items]
+        ungrouped = np.array(
+            [[_can_be_compared(benchmark, model, name) for name in names] for model in models]
+        )
+        while ungrouped.any():
+            columns, rows = most_compared(ungrouped)
+            yield _ComparableGroup([models[row] for row in rows], [names[column] for column in columns])
+            ungrouped[np.ix_(rows, columns)] = False
+
+
+def _why_separate(benchmark: RecordedBenchmark, group: _ComparableGroup, main: _ComparableGroup) -> str:
+    """Say why a group is not in the benchmark's main comparison."""
+    if benchmark.lists[group.models[0]] != benchmark.lists[main.models[0]]:
+        return "these models share no item with those"
+    sharing_items = by_items(benchmark.cells, (*group.models, *main.models))
+    if not any({*group.configurations, *main.configurations} <= {*names} for names in sharing_items):
+        return "these configurations share no item with those"
+    if set(group.models) & set(main.models):
+        return "not every model that is compared there has these configurations"
+    return "these models lack a configuration that is compared there; two that differ are non-equivalent"
+
+
+class _ItemPoints(NamedTuple):
+    """What the items of a cell earned.
+
+    `correct` has the sum over an item's repetitions, `first` the first repetition alone, and `unscored` the
+    number of repetitions without a score, (items,) each. `nothing_read` says that no answer was read.
+    """
 
     correct: Whole
     first: Whole
-    lost: Whole
-    unread: bool
+    unscored: Whole
+    nothing_read: bool
 
 
-def _points(run: CellOutcomes, asked: Flags, times: int, scale: int, credit: int) -> _Points:
-    """Of `times` repetitions of each item, in units of 1 / `scale`."""
-    known = np.maximum(run.trials, 1)
-    missing = np.where(run.trials > 0, (run.trials - run.scored) / known, 1.0)
-    lost = np.where(asked, np.round(missing * times), 0).astype(np.int64)
-    earned = np.round(run.correct / known * (times * scale)).astype(np.int64) + credit * lost
-    correct = np.where(asked, earned, 0)
-    begun = np.where(np.isnan(run.first), credit, np.round(np.nan_to_num(run.first) * scale))
-    first = np.where(asked, begun, 0).astype(np.int64)
-    # What earned something was read, whatever its log says of the answer's end.
-    read = run.parsed[asked].any() or (correct != credit * times)[asked].any()
-    return _Points(correct, first, lost, not read)
+def _item_points(
+    run: CellOutcomes, counted_items: Flags, repetitions: int, scale: int, worst: int
+) -> _ItemPoints:
+    """Add up what items earned over `repetitions` each, in units of 1 / `scale`.
+
+    A repetition without a score earns `worst`. Where an item has fewer repetitions, each counts several
+    times.
+    """
+    trials = np.maximum(run.trials, 1)
+    unscored_share = np.where(run.trials > 0, (run.trials - run.scored) / trials, 1.0)
+    unscored = np.where(counted_items, np.round(unscored_share * repetitions), 0).astype(np.int64)
+    earned = np.round(run.correct / trials * (repetitions * scale)).astype(np.int64) + worst * unscored
+    correct = np.where(counted_items, earned, 0)
+    first_earned = np.where(np.isnan(run.first), worst, np.round(np.nan_to_num(run.first) * scale))
+    first = np.where(counted_items, first_earned, 0).astype(np.int64)
+    # An answer that earned something was read, whatever its log says of its end.
+    read = run.parsed[counted_items].any() or (correct != worst * repetitions)[counted_items].any()
+    return _ItemPoints(correct, first, unscored, not read)
 
 
-def _repetitions(trials: Iterable[Whole]) -> int:
-    """A number that every item's number of repetitions divides, as far as there is one in reach."""
+def _common_repetitions(trials: Iterable[Whole]) -> int:
+    """Find the least common multiple of the items' numbers of repetitions, or `MOST_REPETITIONS`."""
     numbers = {number for column in trials for number in np.unique(column).tolist() if number}
     return min(lcm(*numbers), MOST_REPETITIONS)
 
 
 def _is_binary(run: CellOutcomes) -> bool:
-    """Whether each answer earned a point or none, as far as sums tell."""
+    """Tell whether each answer earned a point or none, as far as sums show."""
     first = run.first[~np.isnan(run.first)]
     return bool(np.isin(first, (0.0, 1.0)).all()) and bool((run.correct % 1 == 0).all())
 
 
-def _is_able(benchmark: RecordedBenchmark, model: str, configuration: str) -> bool:
-    """Whether a model has items in a configuration, with scores from 0 to 1."""
+def _can_be_compared(benchmark: RecordedBenchmark, model: str, configuration: str) -> bool:
+    """Tell whether a model has items in a configuration, with scores from 0 to 1."""
     cell = benchmark.cells.get((model, configuration))
     return cell is not None and cell.bounded and bool(cell.counts.any())
 
 
-def _why_not(cells: Sequence[RecordedCell]) -> str:
-    """What keeps cells of a model from being compared."""
+def _why_incomparable(cells: Sequence[RecordedCell]) -> str:
+    """Say what keeps cells of a model from being compared."""
     if not any(cell.itemised for cell in cells):
-        return "no items, so that its score is described and not tested"
+        return "the log lists no items, so the score is reported but not tested"
     if all(np.isnan(cell.scores).all() for cell in cells):
         return "the log has no score of an item"
     if not any(cell.bounded for cell in cells):
@@ -250,23 +295,27 @@ def _why_not(cells: Sequence[RecordedCell]) -> str:
     return "no item of it is common to all models"
 
 
-def in_a_study(parts: Sequence[ComparedCells]) -> tuple[list[ComparedCells], tuple[str, ...]]:
-    """What a study can have, and of the rest why not: it asks every item of a configuration as often as the
-    others."""
+def study_parts(parts: Sequence[ComparedCells]) -> tuple[list[ComparedCells], tuple[str, ...]]:
+    """Select the comparisons that a study can hold, and give the reason for each of the others.
+
+    A study asks all items of a configuration equally often, and tests every pair of models.
+    """
     kept, reasons = [], []
     for part in parts:
-        name, cells = part.name, part.in_study.values()
+        name, cells = part.name, part.compared_cells.values()
         pairs = len(part.models) * (len(part.models) - 1) // 2
-        often = {(cell.configuration, cell.repetitions) for cell in cells}
+        repetitions = {(cell.configuration, cell.repetitions) for cell in cells}
         if pairs > MOST_PAIRS and pairs * len(part.configurations) > MOST_COMPARED:
-            over = counted(len(part.configurations), "configuration")
+            configurations = counted(len(part.configurations), "configuration")
             most = f"{MOST_PAIRS:,} pairs, or {MOST_COMPARED:,} in all configurations together"
-            reasons.append(f"{name}: {pairs:,} pairs of models in {over}; such reports test up to {most}")
+            reasons.append(
+                f"{name}: {pairs:,} pairs of models in {configurations}; such reports test up to {most}"
+            )
         elif not part.models:
-            reasons += [f"{name}: {why}" for why in [*part.others.values()][:1]]
+            reasons += [f"{name}: {why}" for why in [*part.incomparable.values()][:1]]
         elif any(len(np.unique(cell.outcomes.trials[cell.held])) > 1 for cell in cells):
             reasons.append(f"{name}: some items were asked more often than others")
-        elif len(often) > len(part.configurations):
+        elif len(repetitions) > len(part.configurations):
             reasons.append(f"{name}: some models were asked more often than others")
         else:
             kept.append(part)

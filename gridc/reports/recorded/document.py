@@ -71,13 +71,13 @@ def _benchmark(
         part.benchmark,
         Direction.of("lower_is_better" if part.benchmark.lower else "higher_is_better"),
     )
-    cells, units = part.cells, benchmark.unit_numbers
+    cells, units = part.reported_cells, benchmark.unit_numbers
     compared = len(part.models) > 1
     return LogBenchmarkRow(
         benchmark=part.name,
-        items=int(part.items.sum()),
-        units=len(np.unique(units[part.items])),
-        left_out=part.left_out,
+        items=int(part.reported_items.sum()),
+        units=len(np.unique(units[part.reported_items])),
+        left_out=part.uncounted_items,
         lower_is_better=benchmark.lower,
         itemised=any(cell.itemised for cell in cells),
         configurations=tuple(dict.fromkeys(cell.configuration for cell in cells)),
@@ -86,12 +86,12 @@ def _benchmark(
         standings=standings(part.outcomes, direction, alpha) if compared else None,
         pairs=tuple(_pair(part, a, b, claims[part.name, a, b]) for a, b in combinations(part.models, 2)),
         not_compared=(
-            *(f"{model}: {why}" for model, why in part.others.items()),
-            *([f"with {part.apart}"] if part.apart else []),
+            *(f"{model}: {why}" for model, why in part.incomparable.items()),
+            *([f"with {part.why_separate}"] if part.why_separate else []),
         ),
-        between_models=benchmark.between if part.is_first else (),
-        warnings=tuple(map(writable, benchmark.warnings)) if part.is_first else (),
-        matching=benchmark.items.matching if part.is_first else None,
+        between_models=benchmark.between if part.is_main else (),
+        warnings=tuple(map(writable, benchmark.warnings)) if part.is_main else (),
+        matching=benchmark.items.matching if part.is_main else None,
     )
 
 
@@ -187,7 +187,7 @@ def _pair(part: ComparedCells, a: str, b: str, claimed: StrengthRow) -> LogPairR
         b_better=b_better,
         equal=counts.ties,
         verdict=counts.words,
-        items=int(part.asked.sum(axis=1).min()),
+        items=int(part.counted_items.sum(axis=1).min()),
         test=claimed.test,
         order_p=claimed.order.adjusted,
         reversal_p=claimed.reversal.adjusted,

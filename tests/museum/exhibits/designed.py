@@ -8,7 +8,7 @@ from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.frontend import unsupported
+from gridc.compiler.frontend import lint
 from gridc.compiler.grid.cells import Cell
 from gridc.compiler.inputs import resolve
 from gridc.compiler.instrument import versions
@@ -177,14 +177,14 @@ def benchmarks_share_a_key(room: Any, patch: MonkeyPatch) -> set[str]:
     return {APART} if len(set(keys)) == len(keys) == 2 else set()
 
 
-RIVALS = "two hypotheses of which one at most can be supported are named (`unsupported._opposed`)"
+RIVALS = "two hypotheses of which one at most can be supported are named (`lint._opposite_predictions`)"
 
 
 @exhibit(
     "a study predicts both orders, and whichever comes true was predicted",
     EARLIER,
     RIVALS,
-    without(unsupported, "_opposed"),
+    without(lint, "_opposite_predictions"),
 )
 def both_were_predicted(room: Any, patch: MonkeyPatch) -> set[str]:
     contrast(room, "difference", 'side = "greater"')
@@ -194,14 +194,14 @@ def both_were_predicted(room: Any, patch: MonkeyPatch) -> set[str]:
     return {RIVALS} if any("at most one of them can be supported" in note for note in notes) else set()
 
 
-UNRUN = "a level that exclusions take out everywhere is named (`unsupported._never_run`)"
+UNRUN = "a level that exclusions take out everywhere is named (`lint._levels_never_run`)"
 
 
 @exhibit(
     "a paper lists a level that no model was asked under",
     EARLIER,
     UNRUN,
-    without(unsupported, "_never_run"),
+    without(lint, "_levels_never_run"),
 )
 def never_run(room: Any, patch: MonkeyPatch) -> set[str]:
     contrast(room, "difference", 'side = "greater"')

@@ -146,16 +146,19 @@ FEW = 400
 
 @dataclass(frozen=True, slots=True)
 class ListPosition:
-    """A place in a list: a sample, and whether the page ends before it instead of beginning behind it."""
+    """A place in a list: a sample, and whether the page ends before it instead of beginning behind it.
+    `number` is that of the sample among all in the list, from 1; 0 where nobody counted them."""
 
     cell: int
     item: str
     replicate: int
     back: bool = False
+    number: int = 0
 
     def text(self) -> str:
         """As an address has it."""
-        return json.dumps([self.cell, self.replicate, int(self.back), self.item], separators=(",", ":"))
+        place = [self.cell, self.replicate, int(self.back), self.number, self.item]
+        return json.dumps(place, separators=(",", ":"))
 
     @classmethod
     def read(cls, text: str) -> "ListPosition | None":
@@ -163,11 +166,11 @@ class ListPosition:
         if not text:
             return None
         try:
-            cell, replicate, back, item = json.loads(text)
-            if not all(type(number) is int and abs(number) < 2**63 for number in (cell, replicate, back)):
+            cell, replicate, back, number, item = json.loads(text)
+            if not all(type(part) is int and abs(part) < 2**63 for part in (cell, replicate, back, number)):
                 raise ValueError
             item.encode()
-            return cls(cell, str(item), replicate, bool(back))
+            return cls(cell, str(item), replicate, bool(back), max(number, 0))
         except (ValueError, TypeError, AttributeError, RecursionError):
             raise absent(f"`{text[:40]}` is not a place in a list") from None
 
@@ -197,10 +200,12 @@ class ListedSample:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """A page of a list. `before` and `after` are the places of the pages around it, None at an end. `partial`
-    says that the time was over before the page was full: the next one begins where this one stopped."""
+    """A page of a list, whose first row is number `first` of the list, from 1. `before` and `after` are the
+    places of the pages around it, None at an end. `partial` says that the time was over before the page was
+    full: the next one begins where this one stopped."""
 
     rows: tuple[ListedSample, ...]
+    first: int
     before: ListPosition | None
     after: ListPosition | None
     partial: bool
@@ -230,12 +235,13 @@ def listed_samples(
     chosen = filters.cells(study) if cells is None else list(cells)
     walk = _by_item if filters.sort == "item" else _by_cell
     back = place is not None and place.back
+    begun = None if place is None else replace(place, number=0)
     deadline = time.monotonic() + LOOK_SECONDS
     steps: list[FoundSample] = []
     reached: ListPosition | None = None
     for step in walk(moment, chosen, items, filters, place, back):
         if isinstance(step, ListPosition):
-            if time.monotonic() > deadline and step != place:
+            if time.monotonic() > deadline and step != begun:
                 reached = step
                 break
         else:
@@ -247,16 +253,39 @@ def listed_samples(
     if back:
         steps.reverse()
     rows = tuple(sample_row(moment, found_sample) for found_sample in steps)
+    start = 0 if place is None else place.number
+    first = max(start - len(rows), 1) if back else start + 1
     ends = (rows[0].place, rows[-1].place) if rows else (place, place)
-    onward = full or reached is not None
-    further = _with_direction(ends[0] if back else ends[1], back) if full else reached
-    came = _with_direction(ends[1] if back else ends[0], not back) if place is not None else None
-    before, after = (further if onward else None, came) if back else (came, further if onward else None)
-    return ListPage(rows, before, after, reached is not None)
+    onward = (ends[0] if back else ends[1]) if full else reached
+    came = None if place is None else (ends[1] if back else ends[0])
+    before, after = (onward, came) if back else (came, onward)
+    return ListPage(
+        rows,
+        first,
+        None if before is None else replace(before, back=True, number=first),
+        None if after is None else replace(after, back=False, number=first + len(rows) - 1),
+        reached is not None,
+    )
 
 
-def _with_direction(place: ListPosition | None, back: bool) -> ListPosition | None:
-    return None if place is None else ListPosition(place.cell, place.item, place.replicate, back)
+COUNT_SECONDS = 0.5
+"""How long a page counts the rows of its list."""
+
+
+def counted_samples(
+    moment: Moment, study: StoredStudy, items: StoredItems, filters: Filters
+) -> tuple[int, bool]:
+    """How many samples pass the filters, and whether these are all: False where the time was over."""
+    cells = filters.cells(study)
+    if not filters.by_item:
+        return filters.samples(study), True
+    deadline, found = time.monotonic() + COUNT_SECONDS, 0
+    for step in _by_cell(moment, cells, items, filters, None, False):
+        if not isinstance(step, ListPosition):
+            found += 1
+        elif time.monotonic() > deadline:
+            return found, False
+    return found, True
 
 
 def _by_cell(

@@ -5,7 +5,7 @@ shows follows from its address and the stores alone.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -21,6 +21,7 @@ from gridc.viewer.lists import (
     READ,
     SORTS,
     WITHIN,
+    ListPage,
     ListPosition,
     listed_samples,
     outcomes,
@@ -30,12 +31,14 @@ from gridc.viewer.lists import (
 from gridc.viewer.matrix import ORDERS, ROWS, default_query, read_matrix
 from gridc.viewer.samples import SampleView, neighbours, sample_view
 from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent, model_pairs
-from gridc.viewer.view import ANSWERED, Link, OpenStore, PageRequest, View, fill
+from gridc.viewer.view import ANSWERED, Extent, Link, OpenStore, PageRequest, View, fill
 
 PREVIEWED = 4
 """Benchmarks of which the first page shows questions."""
 CONFIGURATIONS = 100
-"""Configurations of a page about an item."""
+"""Configurations of a page about a pair of models."""
+VARIANTS = 96
+"""Answers of a page about an item."""
 PAGES: Registry[Callable[[View], dict[str, Any]]] = Registry()
 """By the path of an address, and the name of the template: what fills it."""
 
@@ -204,6 +207,7 @@ def cell_page(view: View) -> dict[str, Any]:
         "cell": cell,
         "filters": filters,
         "page": page,
+        "extent": _extent(page, cell.counts.of(filters.outcome, filters.read)),
         "switches": switches(study, cell),
         "siblings": study.siblings(cell),
         "tabs": [
@@ -238,44 +242,54 @@ def pair_page(view: View) -> dict[str, Any]:
 
 @PAGES.add("item")
 def item_page(view: View) -> dict[str, Any]:
-    """One item under every configuration, by model."""
+    """Every answer to one item, of the models and configurations that pass the filters. Of few models a row
+    is a configuration with an answer of each; of more it is one answer, so that no table is too wide."""
     study, benchmark, item = view.study, view.asked("benchmark"), view.asked("item")
-    cells = [cell for cell in study.cells if cell.benchmark == benchmark]
-    if not cells:
-        raise absent(f"the study has no benchmark `{benchmark}`")
-    configurations = list(dict.fromkeys(cell.configuration for cell in cells))
-    here, part = view.part(configurations, CONFIGURATIONS)
-    models = list(dict.fromkeys(cell.model for cell in cells))
     matrix = read_matrix(view, {**view.request.query, "item": ""})
     before, after = matrix.neighbours(item)
-    rows, held = [], None
-    for configuration in here:
-        row_cells = [study.at(model, benchmark, configuration) for model in models]
-        found = [outcomes(view.moment, cell, item) if cell else () for cell in row_cells]
-        first = next((cell for cell, outcome in zip(row_cells, found, strict=True) if cell and outcome), None)
-        held = held or first
-        if any(found):
-            texts = [
-                response(view.moment, cell.id, item, outcome[0][0]) if cell and outcome else None
-                for cell, outcome in zip(row_cells, found, strict=True)
-            ]
-            rows.append((configuration, list(zip(row_cells, found, texts, strict=True))))
-    if held is None:
-        raise absent(f"no cell of this page asks item `{item}` of `{benchmark}`")
+    asks = asks_item(view.moment, item)
+    every = [cell for cell in study.cells if cell.benchmark == benchmark and asks(cell)]
+    if not every:
+        raise absent(f"no cell asks item `{item}` of `{benchmark}`")
+    places = {cell.configuration: place for place, cell in reversed(list(enumerate(every)))}
+    passing = {cell.id for cell in matrix.filters.cells(study)}
+    answers = [cell for cell in every if cell.id in passing]
+    answers.sort(key=lambda cell: (places[cell.configuration], cell.id))
+    here, part = view.part(answers, VARIANTS)
+    models = list(dict.fromkeys(cell.model for cell in here))
+    beside = len(models) <= ANSWERED
+    rows: dict[str, dict[str, AnsweredVariant]] = {}
+    for cell in here:
+        found = outcomes(view.moment, cell, item)
+        answer = AnsweredVariant(cell, found, response(view.moment, cell.id, item, found[0][0]))
+        row = rows.setdefault(cell.configuration if beside else cell.key, {})
+        row[cell.model if beside else ""] = answer
     return {
         "benchmark": benchmark,
         "item": item,
         "about": view.items.item(benchmark, item),
-        "models": models,
-        "rows": rows,
-        "shown": sample_view(view.moment, held, item, 0),
+        "columns": models if beside else [""],
+        "rows": list(rows.values()),
+        "shown": sample_view(view.moment, (here or every)[0], item, 0),
         "within": matrix.within if view.request.live else {},
+        "filters": matrix.filters,
+        "axes": study.axes,
+        "axis_prefix": AXIS,
+        "every": len(every),
         "before": before,
         "after": after,
         "source": study.sources.get(benchmark, ""),
         **part,
-        "configurations": len(configurations),
     }
+
+
+class AnsweredVariant(NamedTuple):
+    """The answer of a cell to an item: (replicate, choice, score) of each, and the first one's text, None
+    where nothing was generated."""
+
+    cell: StoredCell
+    outcomes: tuple[tuple[int, int | None, int | None], ...]
+    text: str | None
 
 
 @PAGES.add("sample")
@@ -346,13 +360,14 @@ def samples_page(view: View) -> dict[str, Any]:
         "withins": WITHIN,
         "categories": view.items.categories(benchmarks),
         "tags": view.items.tags(benchmarks),
-        "count": None if filters.by_item or filters.q else filters.samples(study),
         "page": None,
         "hits": None,
         "progress": None,
     }
     if not filters.q:
-        return {**values, "page": listed_samples(view.moment, study, view.items, filters, _place(view))}
+        page = listed_samples(view.moment, study, view.items, filters, _place(view))
+        total = view.source.counted(view.moment, study, view.items, filters)
+        return {**values, "page": page, "extent": _extent(page, *total)}
     progress = view.source.index.ensure(view.moment.version)
     after = view.integer("after", "`{}` is not a place in a search", digits=18)
     hits = view.source.index.search(view.moment, study, view.items, filters, after)
@@ -423,6 +438,12 @@ def _scores(view: View, benchmark: str, model: str) -> Any:
         return page_links.cell(view.study.stamp, cell.key, view.side)
 
     return score_surface(view.study, benchmark, model, path)
+
+
+def _extent(page: ListPage, total: int, whole: bool = True) -> Extent:
+    """Which rows of a list a page has. A run that writes meanwhile may add rows in front of it."""
+    last = page.first + len(page.rows) - 1
+    return Extent(page.first if page.rows else last, last, max(total, last), whole)
 
 
 def _place(view: View) -> ListPosition | None:

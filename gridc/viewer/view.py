@@ -12,14 +12,14 @@ from functools import cache, lru_cache
 from hashlib import sha384
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from sqlite_utils import Database
 
 from gridc.diagnostics.errors import Diagnostic, StoreError, visible
-from gridc.numbers import FORMS
+from gridc.numbers import FORMS, count
 from gridc.reports import page_links
 from gridc.reports.comparison.pairing import AskedRun, RunPairing, pair_runs
 from gridc.reports.comparison.run import stored_asked
@@ -29,7 +29,7 @@ from gridc.runtime.store.reader import FAILURES
 from gridc.runtime.store.store import Store
 from gridc.statistics.envelope import Direction
 from gridc.viewer.figures import StatedCurves
-from gridc.viewer.lists import outcomes, response
+from gridc.viewer.lists import Filters, counted_samples, outcomes, response
 from gridc.viewer.questions import Questions
 from gridc.viewer.samples import MOST_TEXT
 from gridc.viewer.search import Index, word_spans
@@ -37,6 +37,9 @@ from gridc.viewer.store import LiveReader, Moment, StoredCell, StoredItems, Stor
 
 ANSWERED = 4
 """At most so many columns of questions have answers in words; more of them have marks."""
+
+KEPT_COUNTS = 256
+"""Lists whose rows were counted."""
 
 
 class OpenStore:
@@ -58,6 +61,7 @@ class OpenStore:
         self._tags = tags or {}
         self._items: dict[str, StoredItems] = {}
         self._asked: dict[str, AskedRun] = {}
+        self._counts: dict[tuple[Any, ...], tuple[int, bool]] = {}
         self._questions: defaultdict[str, Questions] = defaultdict(Questions)
         with self.reader.moment() as moment:
             first = moment.row("SELECT digest FROM event ORDER BY seq LIMIT 1")
@@ -70,6 +74,17 @@ class OpenStore:
 
     def questions(self, study: StoredStudy) -> Questions:
         return self._questions[study.stamp]
+
+    def counted(
+        self, moment: Moment, study: StoredStudy, items: StoredItems, filters: Filters
+    ) -> tuple[int, bool]:
+        """`counted_samples`, kept until the store changes."""
+        key = (study.stamp, moment.version, tuple(filters.query().items()))
+        if key not in self._counts:
+            if len(self._counts) >= KEPT_COUNTS:
+                self._counts.clear()
+            self._counts[key] = counted_samples(moment, study, items, filters)
+        return self._counts[key]
 
     def asked(self, moment: Moment, study: StoredStudy) -> AskedRun:
         """What a study asked, which never changes. Raises `StoreError` (GC605) for what gridc does not
@@ -91,6 +106,23 @@ class OpenStore:
 T = TypeVar("T")
 
 NO_PART = "there is no part `{}`"
+
+
+class Extent(NamedTuple):
+    """Which rows of a list a page has, counted from 1. `whole` says that `total` counts all of them, and not
+    those that were found so far."""
+
+    first: int
+    last: int
+    total: int
+    whole: bool = True
+
+    @property
+    def words(self) -> str:
+        """Such as `25 to 48 of 310`, with a dash."""
+        rows = f"{count(self.first)}–{count(self.last)}" if self.first < self.last else count(self.last)
+        return f"{rows} of {'' if self.whole else 'at least '}{count(self.total)}"
+
 
 Link = Callable[[str], str | None]
 """Where a page is: its address on the server, its file in an export, None where it was left out."""
@@ -142,12 +174,15 @@ class View:
     def replicate(self) -> int:
         return self.integer("replicate", "`{}` is not the number of a replicate")
 
-    def part(self, rows: Sequence[T], size: int) -> tuple[Sequence[T], dict[str, int]]:
-        """The rows of the part of the list that the address names, and which one that is of how many."""
+    def part(self, rows: Sequence[T], size: int) -> tuple[Sequence[T], dict[str, Any]]:
+        """The rows of the part of the list that the address names, which one that is of how many, and which
+        rows it has."""
         number = self.integer("part", NO_PART)
         if number * size > len(rows):
             raise absent(NO_PART.format(number))
-        return rows[number * size : (number + 1) * size], {"part": number, "parts": -(-len(rows) // size)}
+        here = rows[number * size : (number + 1) * size]
+        extent = Extent(number * size + bool(here), number * size + len(here), len(rows))
+        return here, {"part": number, "parts": -(-len(rows) // size), "extent": extent}
 
     def cell(self, name: str = "cell") -> StoredCell:
         return self.study.cell(self.asked(name))

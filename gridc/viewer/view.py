@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 from sqlite_utils import Database
 
 from gridc.diagnostics.errors import Diagnostic, StoreError, visible
-from gridc.numbers import FORMS, count
+from gridc.numbers import FORMS, count, counted
 from gridc.reports import page_links
 from gridc.reports.comparison.pairing import AskedRun, RunPairing, pair_runs
 from gridc.reports.comparison.run import stored_asked
@@ -305,6 +305,7 @@ def _environment() -> Environment:
         "oneline": oneline,
         "better": better,
         "shortened": shortened,
+        "counted": counted,
     }
     environment.globals |= {
         "address": page_links,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gridc.reports.page_links import Value
+from gridc.viewer.conditions import Condition
 from gridc.viewer.store import Moment, StoredCell, StoredItems, StoredStudy, absent
 
 OUTCOMES = {"": "any", "earned": "scored points", "nothing": "scored nothing", "waiting": "not scored yet"}
@@ -27,7 +28,7 @@ AXIS = "axis."
 @dataclass(frozen=True, slots=True)
 class Filters:
     """Filters of a list of samples; what is empty lets all pass. `levels` by axis. `tag` is `name:value`,
-    `item` a part of an item's id, `q` words that the prompt or the response has."""
+    `item` a part of an item's id, `q` words that the prompt or the response has, `where` a condition."""
 
     model: str = ""
     benchmark: str = ""
@@ -42,11 +43,13 @@ class Filters:
     q: str = ""
     within: str = ""
     sort: str = ""
+    where: Condition | None = None
 
     def query(self) -> dict[str, Value]:
         """As an address has them."""
         own = {name: getattr(self, name) for name in _PLAIN}
-        return {**own, **{f"{AXIS}{axis}": level for axis, level in self.levels.items()}}
+        where = {} if self.where is None else {"where": self.where.text}
+        return {**own, **{f"{AXIS}{axis}": level for axis, level in self.levels.items()}, **where}
 
     @property
     def by_item(self) -> bool:
@@ -72,6 +75,10 @@ class Filters:
     def condition(self) -> str:
         """The same on rows of `sample`, as SQL without values."""
         return f"{_OUTCOME[self.outcome]} AND {_READ[self.read]}"
+
+    def holds(self, cell: StoredCell) -> str:
+        """Whether the stated condition holds, as SQL: a value of a row of `sample` of this cell."""
+        return "TRUE" if self.where is None else self.where.sql(cell)
 
     def items(self, items: StoredItems, benchmark: str) -> frozenset[str] | None:
         """The items of a benchmark that pass; None where all do."""
@@ -123,7 +130,7 @@ def read_filters(query: Mapping[str, str], study: StoredStudy, sorts: Iterable[s
     for name, values in known.items():
         if name in plain:
             _one_of(plain[name], values, name)
-    return Filters(levels=levels, **plain)
+    return Filters(levels=levels).but(**plain)
 
 
 def _one_of(value: str, values: Iterable[str], what: str) -> None:
@@ -139,6 +146,9 @@ LOOK_SECONDS = 0.15
 
 EXCERPT = 300
 """Characters of a response that a list shows."""
+
+AT_ONCE = 200
+"""Rows of a cell that are passed over before the time is looked at."""
 
 FEW = 400
 """Items that are looked up one by one; of more, the rows of a cell are filtered."""
@@ -277,7 +287,7 @@ def counted_samples(
 ) -> tuple[int, bool]:
     """How many samples pass the filters, and whether these are all: False where the time was over."""
     cells = filters.cells(study)
-    if not filters.by_item:
+    if not filters.by_item and filters.where is None:
         return filters.samples(study), True
     deadline, found = time.monotonic() + COUNT_SECONDS, 0
     for step in _by_cell(moment, cells, items, filters, None, False):
@@ -311,14 +321,14 @@ def _by_cell(
             here += f" AND item IN ({','.join('?' * len(wanted))})"
             some = [*some, *sorted(wanted)]
         rows = moment.rows(
-            f"""SELECT item, replicate, choice, score, evidence FROM sample WHERE cell = ? AND {here}
-                ORDER BY item {order}, replicate {order}""",
+            f"""SELECT item, replicate, choice, score, evidence, {filters.holds(cell)} FROM sample
+                WHERE cell = ? AND {here} ORDER BY item {order}, replicate {order}""",
             some,
         )
-        for number, (item, replicate, *outcome) in enumerate(rows, 1):
-            if wanted is None or item in wanted:
+        for number, (item, replicate, *outcome, holds) in enumerate(rows, 1):
+            if holds and (wanted is None or item in wanted):
                 yield (cell, item, replicate, *outcome)
-            elif number % 1000 == 0:
+            elif number % AT_ONCE == 0:
                 yield ListPosition(cell.id, item, replicate, back)
         yield ListPosition(cell.id, "" if back else _LAST, -1 if back else 2**62, back)
 
@@ -373,16 +383,16 @@ def _of_item(
         if same and place is not None and (cell.id > place.cell if back else cell.id < place.cell):
             continue
         rows = moment.rows(
-            f"""SELECT item, replicate, choice, score, evidence FROM sample
+            f"""SELECT item, replicate, choice, score, evidence, {filters.holds(cell)} FROM sample
                 WHERE cell = ? AND item = ? AND {filters.condition()} ORDER BY replicate {order}""",
             [cell.id, item],
         )
-        for _, replicate, *outcome in rows:
+        for _, replicate, *outcome, holds in rows:
             here = place is not None and same and cell.id == place.cell
             passed = place is not None and (
                 replicate >= place.replicate if back else replicate <= place.replicate
             )
-            if not (here and passed):
+            if holds and not (here and passed):
                 yield (cell, item, replicate, *outcome)
 
 

@@ -13,6 +13,7 @@ from gridc.diagnostics.errors import GridcError
 from gridc.registry import Registry
 from gridc.reports import page_links
 from gridc.viewer import differences, figures
+from gridc.viewer.conditions import ALLOWED, ConditionError, Conditions
 from gridc.viewer.differences import differing_items_page, differing_page, partners_of
 from gridc.viewer.figures import MOST_SQUARES, flip_surface, largest, score_surface, total
 from gridc.viewer.lists import (
@@ -346,9 +347,15 @@ def beside_page(view: View) -> dict[str, Any]:
 
 @PAGES.add("samples")
 def samples_page(view: View) -> dict[str, Any]:
-    """Samples by filters, or the texts that have some words."""
+    """Samples by filters, or the texts that have some words. A condition that is none is said in its place,
+    and nothing is looked for."""
     study, query = view.study, view.request.query
-    filters = read_filters(query, study)
+    filters, problem = read_filters(query, study), None
+    conditions, where = Conditions(view.moment, study), query.get("where", "").strip()
+    try:
+        filters = filters.but(where=conditions.read(where)) if where else filters
+    except ConditionError as error:
+        problem = error
     benchmarks = [filters.benchmark] if filters.benchmark else study.benchmarks
     values: dict[str, Any] = {
         "filters": filters,
@@ -360,10 +367,16 @@ def samples_page(view: View) -> dict[str, Any]:
         "withins": WITHIN,
         "categories": view.items.categories(benchmarks),
         "tags": view.items.tags(benchmarks),
+        "where": where,
+        "problem": problem,
+        "columns": conditions.columns,
+        "allowed": ALLOWED,
         "page": None,
         "hits": None,
         "progress": None,
     }
+    if problem:
+        return values
     if not filters.q:
         page = listed_samples(view.moment, study, view.items, filters, _place(view))
         total = view.source.counted(view.moment, study, view.items, filters)

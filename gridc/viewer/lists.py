@@ -240,8 +240,9 @@ def listed_samples(
     filters: Filters,
     place: ListPosition | None,
     cells: Sequence[StoredCell] | None = None,
+    most: int = ROWS,
 ) -> ListPage:
-    """A page of the samples that pass the filters, of these cells or of all that pass."""
+    """A page of at most so many of the samples that pass the filters, of these cells or of all that pass."""
     chosen = filters.cells(study) if cells is None else list(cells)
     walk = _by_item if filters.sort == "item" else _by_cell
     back = place is not None and place.back
@@ -256,10 +257,10 @@ def listed_samples(
                 break
         else:
             steps.append(step)
-            if len(steps) > ROWS:
+            if len(steps) > most:
                 break
-    full = len(steps) > ROWS
-    del steps[ROWS:]
+    full = len(steps) > most
+    del steps[most:]
     if back:
         steps.reverse()
     rows = tuple(sample_row(moment, found_sample) for found_sample in steps)

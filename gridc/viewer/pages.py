@@ -2,26 +2,30 @@
 shows follows from its address and the stores alone.
 """
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 from markupsafe import Markup
 
-from gridc.diagnostics.errors import GridcError
+from gridc.diagnostics.errors import FileError, GridcError
 from gridc.registry import Registry
 from gridc.reports import page_links
 from gridc.viewer import differences, figures
 from gridc.viewer.conditions import ALLOWED, ConditionError, Conditions
 from gridc.viewer.differences import differing_items_page, differing_page, partners_of
 from gridc.viewer.figures import MOST_SQUARES, flip_surface, largest, score_surface, total
+from gridc.viewer.labels import ChangedMeanwhileError, GivenLabel
 from gridc.viewer.lists import (
     AXIS,
     OUTCOMES,
     READ,
     SORTS,
     WITHIN,
+    Filters,
     ListPage,
     ListPosition,
     listed_samples,
@@ -42,6 +46,13 @@ VARIANTS = 96
 """Answers of a page about an item."""
 PAGES: Registry[Callable[[View], dict[str, Any]]] = Registry()
 """By the path of an address, and the name of the template: what fills it."""
+
+
+class AfterLabel(NamedTuple):
+    """Where a form leads on to; or the page again, with what was typed, where nothing was kept."""
+
+    to: str
+    page: str | None = None
 
 
 class Viewer:
@@ -79,6 +90,35 @@ class Viewer:
 
             number = self._number(request.query.get("store", ""))
             yield self._view(request, number, moments[number], request.query.get("study", ""), second)
+
+    def label(self, form: Mapping[str, str]) -> "AfterLabel":
+        """Keep what a person says of an answer. Raises `StoreError` (GC615) for an answer that is not there,
+        or that nobody can label here."""
+        where = {name: form.get(name, "") for name in ("study", "store", "cell", "item", "replicate", "list")}
+        request = PageRequest("sample", {k: v for k, v in where.items() if v}, lambda path: path, live=True)
+        with self._looking(request) as view:
+            cell, item, replicate, labels = view.cell(), view.asked("item"), view.replicate, view.labels
+            sample = sample_view(view.moment, cell, item, replicate)
+            if labels is None or _label_form(view, sample) is None:
+                raise absent("this answer cannot be labelled here")
+            said = [form.get(name, "") for name in ("annotator", "label", "comment", "seen")]
+            try:
+                labels.give(cell, item, replicate, *said)
+            except ChangedMeanwhileError:
+                problem = "This answer was labelled in another window meanwhile. Saving again replaces that."
+            except FileError as error:
+                problem = "; ".join(filter(None, (error.diagnostics[0].message, error.diagnostics[0].help)))
+            else:
+                _, after = _around(view, cell, item, replicate)
+                goes_on = form.get("go") == "next" and after is not None
+                to = after if goes_on and after is not None else SamplePlace(cell, item, replicate)
+                return AfterLabel(
+                    page_links.sample_link(
+                        view.study.stamp, to.cell.key, to.item, to.replicate, view.side, where["list"]
+                    )
+                )
+            values = sample_page(view) | {"form": _label_form(view, sample, form, problem)}
+            return AfterLabel("", self._filled("sample.html.jinja", view, values))
 
     def failed(self, error: GridcError, to: Link) -> str:
         """A page that says what is wrong, as the command line would."""
@@ -297,16 +337,106 @@ class AnsweredVariant(NamedTuple):
 def sample_page(view: View) -> dict[str, Any]:
     """One item asked once in a cell."""
     cell, item, replicate = view.cell(), view.asked("item"), view.replicate
-    before, after = neighbours(view.moment, cell, item, replicate)
+    sample = sample_view(view.moment, cell, item, replicate)
+    before, after = _around(view, cell, item, replicate)
     return {
         "cell": cell,
-        "sample": sample_view(view.moment, cell, item, replicate),
+        "sample": sample,
+        "within": view.request.query.get("list", "") if view.request.live else "",
+        "form": _label_form(view, sample) if view.request.live else None,
         "about": view.items.item(cell.benchmark, item),
         "switches": switches(view.study, cell, asks_item(view.moment, item)),
         "siblings": list(filter(asks_item(view.moment, item), view.study.siblings(cell))),
         "replicates": outcomes(view.moment, cell, item),
         "before": before,
         "after": after,
+    }
+
+
+class SamplePlace(NamedTuple):
+    """Where a sample is that a page leads to."""
+
+    cell: StoredCell
+    item: str
+    replicate: int
+
+
+def _around(
+    view: View, cell: StoredCell, item: str, replicate: int
+) -> tuple[SamplePlace | None, SamplePlace | None]:
+    """The samples before and behind one: in the list that the address names, or else in its cell."""
+    listed = dict(parse_qsl(view.request.query.get("list", "")))
+    if not listed:
+        found = neighbours(view.moment, cell, item, replicate)
+        before, after = (None if place is None else SamplePlace(cell, *place) for place in found)
+        return before, after
+    try:
+        filters = _filters(view, listed)
+    except ConditionError as error:
+        raise absent(f"the list of this address has a condition that is none: {error}") from None
+
+    def nearest(back: bool) -> SamplePlace | None:
+        place = ListPosition(cell.id, item, replicate, back)
+        rows = listed_samples(view.moment, view.study, view.items, filters, place, most=1).rows
+        return SamplePlace(rows[0].cell, rows[0].item, rows[0].replicate) if rows else None
+
+    return nearest(True), nearest(False)
+
+
+class LabelForm(NamedTuple):
+    """What a page asks of a person about an answer. `label`, `comment` and `annotator` are filled in, `seen`
+    tells what is replaced, `others` are what other people said. `problem` says why nothing was kept."""
+
+    allowed: tuple[str, ...]
+    label: str
+    comment: str
+    annotator: str
+    seen: str
+    others: tuple[GivenLabel, ...]
+    problem: str = ""
+
+
+def _label_form(
+    view: View, sample: SampleView, typed: Mapping[str, str] | None = None, problem: str = ""
+) -> LabelForm | None:
+    """The form for an answer that people can label, with what they typed or said before."""
+    labels = view.labels
+    answered = sample.calls and all(call.answered and call.error is None for call in sample.calls)
+    allowed = labels.allowed(sample.cell.key, sample.item) if labels and answered else ()
+    if labels is None or not allowed:
+        return None
+    try:
+        given = labels.of(sample.cell, sample.item, sample.replicate)
+    except FileError as error:
+        given, problem = [], problem or error.diagnostics[0].message
+    who = typed.get("annotator", "") if typed else labels.annotator
+    mine = next((each for each in given if each.annotator == " ".join(who.split())), None)
+    said = (mine.label, mine.comment) if mine else ("", "")
+    if typed:
+        said = typed.get("label", ""), typed.get("comment", "")
+    others = tuple(each for each in given if each is not mine)
+    return LabelForm(allowed, *said, who, mine.seen if mine else "", others, problem)
+
+
+@PAGES.add("labels")
+def labels_page(view: View) -> dict[str, Any]:
+    """What people said of answers, and how it becomes an audit's labels."""
+    labels = view.labels
+    if labels is None:
+        raise absent("labels are kept only of the study whose spec was opened")
+    problem, given = None, list[GivenLabel]()
+    try:
+        given = list(labels.given().values())
+    except FileError as error:
+        problem = error
+    rows, part = view.part(given, ROWS)
+    return {
+        "rows": [(each, view.study.at(*each.place[:3])) for each in rows],
+        "count": sum(bool(each.label) for each in given),
+        "path": labels.path,
+        "command": shlex.join(["gridc", "audit", "read", str(labels.path)]),
+        "problem": problem,
+        **part,
     }
 
 
@@ -350,12 +480,11 @@ def samples_page(view: View) -> dict[str, Any]:
     """Samples by filters, or the texts that have some words. A condition that is none is said in its place,
     and nothing is looked for."""
     study, query = view.study, view.request.query
-    filters, problem = read_filters(query, study), None
-    conditions, where = Conditions(view.moment, study), query.get("where", "").strip()
+    where, problem = query.get("where", "").strip(), None
     try:
-        filters = filters.but(where=conditions.read(where)) if where else filters
+        filters = _filters(view, query)
     except ConditionError as error:
-        problem = error
+        filters, problem = _filters(view, {**query, "where": ""}), error
     benchmarks = [filters.benchmark] if filters.benchmark else study.benchmarks
     values: dict[str, Any] = {
         "filters": filters,
@@ -369,7 +498,7 @@ def samples_page(view: View) -> dict[str, Any]:
         "tags": view.items.tags(benchmarks),
         "where": where,
         "problem": problem,
-        "columns": conditions.columns,
+        "columns": Conditions(view.moment, study).columns,
         "allowed": ALLOWED,
         "page": None,
         "hits": None,
@@ -451,6 +580,12 @@ def _scores(view: View, benchmark: str, model: str) -> Any:
         return page_links.cell(view.study.stamp, cell.key, view.side)
 
     return score_surface(view.study, benchmark, model, path)
+
+
+def _filters(view: View, query: Mapping[str, str]) -> Filters:
+    """The filters of an address with its condition. Raises as `read_filters`, and `ConditionError`."""
+    filters, where = read_filters(query, view.study), query.get("where", "").strip()
+    return filters.but(where=Conditions(view.moment, view.study).read(where)) if where else filters
 
 
 def _extent(page: ListPage, total: int, whole: bool = True) -> Extent:

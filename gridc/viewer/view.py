@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from sqlite_utils import Database
 
-from gridc.diagnostics.errors import Diagnostic, StoreError, visible
+from gridc.diagnostics.errors import Diagnostic, FileError, StoreError, visible
 from gridc.numbers import FORMS, count, counted
 from gridc.reports import page_links
 from gridc.reports.comparison.pairing import AskedRun, RunPairing, pair_runs
@@ -29,6 +29,7 @@ from gridc.runtime.store.reader import FAILURES
 from gridc.runtime.store.store import Store
 from gridc.statistics.envelope import Direction
 from gridc.viewer.figures import StatedCurves
+from gridc.viewer.labels import GivenLabel, LabelFile
 from gridc.viewer.lists import Filters, counted_samples, outcomes, response
 from gridc.viewer.questions import Questions
 from gridc.viewer.samples import MOST_TEXT
@@ -51,10 +52,12 @@ class OpenStore:
         tags: Tags | None = None,
         curves: StatedCurves | None = None,
         named: str | None = None,
+        labels: LabelFile | None = None,
     ) -> None:
-        """`named` is how the stamp of the study begins that is shown. Raises `StoreError` where there is no
-        store that can be read."""
+        """`named` is how the stamp of the study begins that is shown, and `labels` are kept of that study.
+        Raises `StoreError` where there is no store that can be read."""
         self.path = path
+        self.labels = labels
         self.reader = LiveReader(path)
         self.studies = Studies(self.reader, named)
         self.curves = curves
@@ -186,6 +189,20 @@ class View:
 
     def cell(self, name: str = "cell") -> StoredCell:
         return self.study.cell(self.asked(name))
+
+    @property
+    def labels(self) -> LabelFile | None:
+        """Where people's labels are kept, if they are kept of this study."""
+        labels = self.source.labels
+        return labels if labels is not None and labels.stamp == self.study.stamp else None
+
+    def labelled(self, cell: StoredCell, item: str, replicate: int) -> Sequence[GivenLabel]:
+        """What people said of an answer here; nothing where their file cannot be read, which the page of the
+        answer says."""
+        try:
+            return self.labels.of(cell, item, replicate) if self.labels else ()
+        except FileError:
+            return ()
 
     def question(self, benchmark: str, item: str) -> str:
         """What an item asks; its id where the store has no prompt of it."""

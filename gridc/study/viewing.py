@@ -1,6 +1,7 @@
 """Show what a store holds: as pages on this machine, or as files."""
 
 import json
+import shlex
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -121,8 +122,16 @@ def _store(place: Place) -> ViewedStore:
     with Store.open(path) as store:
         ran = plan.study_digest in store.stamps()  # the spec may have been changed since
     stamp = plan.study_digest
-    labels = LabelFile(path.with_name(f"labels-{stamp[:12]}.jsonl"), stamp, _allowed(plan)) if ran else None
+    kept = path.with_name(f"labels-{stamp[:12]}.jsonl")
+    labels = LabelFile(kept, stamp, _allowed(plan), _reads(place, kept)) if ran else None
     return ViewedStore(path, tags, stamp if ran else None, curves, labels)
+
+
+def _reads(place: Place, labels: Path) -> str:
+    """The command that reads labels back, from any folder."""
+    options = {"--data": place.data, "--models": place.models, "--out": place.results}
+    given = [part for name, path in options.items() if path for part in (name, str(path))]
+    return shlex.join(["gridc", "audit", "read", str(labels), str(place.spec), *given])
 
 
 def _allowed(plan: Plan) -> Callable[[str, str], tuple[str, ...]]:

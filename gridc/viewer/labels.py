@@ -60,10 +60,12 @@ class ChangedMeanwhileError(Exception):
 
 class LabelFile:
     """The labels of one study. `allowed` are the labels that an answer can have, by cell key and item; none
-    where people cannot label it. `annotator` is who labelled last."""
+    where people cannot label it. `command` reads them back, and `annotator` is who labelled last."""
 
-    def __init__(self, path: Path, stamp: str, allowed: Callable[[str, str], tuple[str, ...]]) -> None:
-        self.path, self.stamp, self.allowed, self.annotator = path, stamp, allowed, ""
+    def __init__(
+        self, path: Path, stamp: str, allowed: Callable[[str, str], tuple[str, ...]], command: str = ""
+    ) -> None:
+        self.path, self.stamp, self.allowed, self.command, self.annotator = path, stamp, allowed, command, ""
         self._lock = Lock()
         self._known: tuple[object, LabelsByAnswer] = (None, {})
 

@@ -279,6 +279,23 @@ def listed_samples(
     )
 
 
+def every_sample(
+    moment: Moment,
+    study: StoredStudy,
+    items: StoredItems,
+    filters: Filters,
+    cells: Sequence[StoredCell] | None = None,
+) -> Iterator[FoundSample]:
+    """All samples of a list, in its order."""
+    chosen = filters.cells(study) if cells is None else list(cells)
+    walk = _by_item if filters.sort == "item" else _by_cell
+    return (
+        step
+        for step in walk(moment, chosen, items, filters, None, False)
+        if not isinstance(step, ListPosition)
+    )
+
+
 COUNT_SECONDS = 0.5
 """How long a page counts the rows of its list."""
 
@@ -402,7 +419,7 @@ def sample_row(moment: Moment, found_sample: FoundSample) -> ListedSample:
     cell, item, replicate, choice, score, evidence = found_sample
     text = response(moment, cell.id, item, replicate)
     return ListedSample(
-        cell, item, replicate, choice, score, _margin(evidence),
+        cell, item, replicate, choice, score, read_margin(evidence),
         None if text is None else text[:EXCERPT], text is not None and len(text) > EXCERPT,
     )  # fmt: skip
 
@@ -433,7 +450,8 @@ def generated(answer: str | None) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _margin(evidence: str | None) -> float | None:
+def read_margin(evidence: str | None) -> float | None:
+    """By how many nats the chosen candidate leads, from stored evidence; None where nothing was ranked."""
     document = loaded(evidence) if evidence is not None else None
     margin = document.get("margin") if isinstance(document, dict) else None
     return float(margin) if isinstance(margin, (int, float)) else None

@@ -2,7 +2,6 @@
 shows follows from its address and the stores alone.
 """
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -14,7 +13,7 @@ from markupsafe import Markup
 from gridc.diagnostics.errors import FileError, GridcError
 from gridc.registry import Registry
 from gridc.reports import page_links
-from gridc.viewer import differences, figures
+from gridc.viewer import differences, downloads, figures
 from gridc.viewer.conditions import ALLOWED, ConditionError, Conditions
 from gridc.viewer.differences import differing_items_page, differing_page, partners_of
 from gridc.viewer.figures import MOST_SQUARES, flip_surface, largest, score_surface, total
@@ -45,7 +44,7 @@ CONFIGURATIONS = 100
 VARIANTS = 96
 """Answers of a page about an item."""
 PAGES: Registry[Callable[[View], dict[str, Any]]] = Registry()
-"""By the path of an address, and the name of the template: what fills it."""
+"""By the path of an address, and the name of the template: what fills it; as `csv` what makes its table."""
 
 
 class AfterLabel(NamedTuple):
@@ -72,6 +71,14 @@ class Viewer:
             raise absent(f"there is no page `{name}`")
         with self._looking(request) as view:
             return self._filled(f"{name}.html.jinja", view, PAGES[name](view))
+
+    def table(self, request: PageRequest) -> str:
+        """The table of a page as a CSV, all of its rows. Raises as `page`, and where a page has none."""
+        with self._looking(request) as view:
+            table = PAGES[request.page](view).get("csv") if request.page in PAGES else None
+            if table is None:
+                raise absent(f"there is no table of a page `{request.page}`")
+            return downloads.as_csv(table())
 
     def first_page(self) -> str:
         """The address to begin with where two stores are open."""
@@ -184,6 +191,7 @@ def study_page(view: View) -> dict[str, Any]:
         )
     stated = view.source.curves
     return {
+        "csv": partial(downloads.cells_table, study.cells),
         "sections": sections,
         "stamps": view.source.studies.stamps(view.moment),
         "curves": stated is not None and stated.stamp == study.stamp,
@@ -196,6 +204,7 @@ def questions_page(view: View) -> dict[str, Any]:
     matrix = read_matrix(view, view.request.query)
     shown, part = view.part(matrix.rows, ROWS)
     return {
+        "csv": partial(downloads.questions_table, view, matrix),
         "matrix": matrix,
         "rows": shown,
         "axes": view.study.axes,
@@ -221,7 +230,8 @@ def surface_page(view: View) -> dict[str, Any]:
     a = a or known[0]
     roster = list(model_pairs(study, benchmark))
     cells = [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == a]
-    shown, part = view.part(cells, CONFIGURATIONS)
+    others = [study.at(b, benchmark, cell.configuration) if b else None for cell in cells]
+    shown, part = view.part(list(zip(cells, others, strict=True)), CONFIGURATIONS)
     drawn = None
     if len(cells) <= MOST_SQUARES:
         limit = largest(study, benchmark, tuple(roster[:100]))
@@ -233,7 +243,8 @@ def surface_page(view: View) -> dict[str, Any]:
         "models": known,
         "pairs": roster[:500],
         "surface": drawn,
-        "rows": [(cell, study.at(b, benchmark, cell.configuration) if b else None) for cell in shown],
+        "csv": partial(downloads.pair_table, list(zip(cells, others, strict=True)), a, b),
+        "rows": shown,
         **part,
     }
 
@@ -245,6 +256,7 @@ def cell_page(view: View) -> dict[str, Any]:
     filters = read_filters({**view.request.query, "sort": "", "model": "", "benchmark": ""}, study)
     page = listed_samples(view.moment, study, view.items, filters, _place(view), [cell])
     return {
+        "csv": partial(downloads.samples_table, view, filters, [cell]),
         "cell": cell,
         "filters": filters,
         "page": page,
@@ -306,6 +318,7 @@ def item_page(view: View) -> dict[str, Any]:
         row = rows.setdefault(cell.configuration if beside else cell.key, {})
         row[cell.model if beside else ""] = answer
     return {
+        "csv": partial(downloads.item_table, view, item, answers),
         "benchmark": benchmark,
         "item": item,
         "about": view.items.item(benchmark, item),
@@ -431,10 +444,11 @@ def labels_page(view: View) -> dict[str, Any]:
         problem = error
     rows, part = view.part(given, ROWS)
     return {
+        "csv": partial(downloads.labels_table, given),
         "rows": [(each, view.study.at(*each.place[:3])) for each in rows],
         "count": sum(bool(each.label) for each in given),
         "path": labels.path,
-        "command": shlex.join(["gridc", "audit", "read", str(labels.path)]),
+        "command": labels.command,
         "problem": problem,
         **part,
     }
@@ -509,7 +523,8 @@ def samples_page(view: View) -> dict[str, Any]:
     if not filters.q:
         page = listed_samples(view.moment, study, view.items, filters, _place(view))
         total = view.source.counted(view.moment, study, view.items, filters)
-        return {**values, "page": page, "extent": _extent(page, *total)}
+        table = partial(downloads.samples_table, view, filters)
+        return {**values, "page": page, "extent": _extent(page, *total), "csv": table}
     progress = view.source.index.ensure(view.moment.version)
     after = view.integer("after", "`{}` is not a place in a search", digits=18)
     hits = view.source.index.search(view.moment, study, view.items, filters, after)
@@ -528,7 +543,10 @@ def curves_page(view: View) -> dict[str, Any]:
     name = view.request.query.get("curve") or next(iter(by_name), "")
     if by_name and name not in by_name:
         raise absent(f"the study has no curve `{name[:80]}`")
-    return {"names": tuple(by_name), "shown": figures.shown_curve(by_name[name]) if by_name else None}
+    if not by_name:
+        return {"names": (), "shown": None}
+    table = partial(downloads.curve_table, by_name[name])
+    return {"names": tuple(by_name), "shown": figures.shown_curve(by_name[name]), "csv": table}
 
 
 PAGES.add("compare")(differences.differences_page)

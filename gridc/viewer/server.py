@@ -58,6 +58,9 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
+TABLE = ".csv"
+"""What the address of a page ends on where its table is meant."""
+
 WRITES = ("/label",)
 """What a form of a page of this server may be sent to."""
 
@@ -127,6 +130,11 @@ def app(viewer: Viewer, port: int) -> "Guard":
             return text(request)
         try:
             query = dict(request.query_params)
+            if name.endswith(TABLE):
+                of = PageRequest(name.removesuffix(TABLE), query, lambda path: path, live=True)
+                table = viewer.table(of)
+                given = {"Content-Disposition": f'attachment; filename="{of.page}{TABLE}"'}
+                return Response(table, media_type="text/csv; charset=utf-8", headers=given)
             return HTMLResponse(viewer.page(PageRequest(name, query, lambda path: path, live=True)))
         except GridcError as error:
             return failed(error)

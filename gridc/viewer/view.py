@@ -108,6 +108,9 @@ class OpenStore:
 
 T = TypeVar("T")
 
+PLACES = ("part", "after", "before")
+"""What an address says of the place in a list."""
+
 NO_PART = "there is no part `{}`"
 
 
@@ -157,6 +160,12 @@ class View:
     def pairing(self, second: "View") -> RunPairing:
         """What the study has in common with that of the second store."""
         return _paired(*(view.source.asked(view.moment, view.study) for view in (self, second)))
+
+    @property
+    def table_query(self) -> dict[str, str]:
+        """The query of the table of the page: that of the page without its place in the list."""
+        where = {"study": self.study.stamp[:12], "store": self.side}
+        return {**where, **{k: v for k, v in self.request.query.items() if k not in PLACES}}
 
     def asked(self, name: str) -> str:
         """A value that the address must have. Raises `StoreError` (GC615) without it."""

@@ -124,7 +124,9 @@ def crawl(client: Client, most: int) -> dict[str, str]:
         assert answer.status_code == 200, (path, answer.text[-300:])
         pages[path] = answer.text
         waiting += [
-            link for link in Elements(answer.text).loads if link.startswith("/") and link not in FORMS
+            link
+            for link in Elements(answer.text).loads
+            if link.startswith("/") and link not in FORMS and not urlsplit(link).path.endswith(".csv")
         ]
     return pages
 

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import re
+import shlex
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -97,8 +98,9 @@ def test_labels_of_the_viewer_become_those_of_an_audit(labelling: Client, spec: 
     assert [row["comment"] for row in rows if row["comment"]] == ["odd\nreally"] * 2
     page = labelling.get("/labels").text
     assert "<strong>10</strong> labels, and 1 comment without a label" in page
-    command = unescape(re.findall(r"<code>(gridc audit read [^<]*)</code>", page)[0])
-    path = Path(command.removeprefix("gridc audit read "))
+    said_command = unescape(re.findall(r"<code>(gridc audit read [^<]*)</code>", page)[0])
+    path, named = map(Path, shlex.split(said_command.removeprefix("gridc audit read ")))
+    assert named.samefile(spec)
     assert '<span class="person"' in labelling.get(page_links.samples("", model="qwen")).text
     taken = gridc.open(spec).audit_read(path)
     assert taken.sheet == "votes-1" and "10 labels, of 10 responses" in taken.sentences[0]

@@ -136,7 +136,7 @@ def _reads(place: Place, labels: Path) -> str:
 
 def _allowed(plan: Plan) -> Callable[[str, str], tuple[str, ...]]:
     """The labels that people can give the answer of a cell to an item: those of a sheet of `gridc audit`;
-    none where its answer is no text that is read to something."""
+    none where nothing is read from a text."""
     cells = {cell.key: cell for cell in auditable(plan)}
 
     @cache

@@ -198,8 +198,8 @@ def _require_closed(tokens: Sequence[_Token]) -> None:
 
 
 def _require_known(tokens: Sequence[_Token], names: Mapping[str, Sequence[str]]) -> None:
-    """Raises `ConditionError` where a name is compared with one that the study does not have, which would
-    find nothing without a word."""
+    """Raises `ConditionError` where a name is compared with one that the study does not have: no answer
+    would pass, and nobody would know why."""
     compared, known = "", {name.lower(): values for name, values in names.items()}
     for number, token in enumerate(tokens):
         if token.kind == "column":
@@ -211,7 +211,7 @@ def _require_known(tokens: Sequence[_Token], names: Mapping[str, Sequence[str]])
         elif token.kind == "text" and compared in known:
             value = token.text[1:-1].replace(token.text[0] * 2, token.text[0])
             if value not in known[compared]:
-                raise token.wrong(f"`{value}` is no {compared}", did_you_mean(value, known[compared]))
+                raise token.wrong(f"no {compared} is called `{value}`", did_you_mean(value, known[compared]))
 
 
 def _text(text: str) -> str:

@@ -11,7 +11,7 @@ from gridc.reports.page_links import Value
 from gridc.statistics.envelope import Direction
 from gridc.viewer.lists import AXIS, Filters, read_filters
 from gridc.viewer.store import StoredCell, StoredStudy, absent
-from gridc.viewer.view import NO_PART, Extent, View
+from gridc.viewer.view import NO_PART, PageExtent, View
 
 ORDERS = {"": "most different first", "hard": "hardest first", "item": "by id"}
 
@@ -43,7 +43,7 @@ class QuestionMatrix:
     columns: tuple[StoredCell, ...]
     window: int
     windows: int
-    variants: Extent
+    variants: PageExtent
     rows: tuple[QuestionScore, ...]
 
     @property
@@ -76,7 +76,7 @@ def read_matrix(view: View, query: Mapping[str, str], most: int = COLUMNS) -> Qu
         raise absent(NO_PART.format(number))
     columns = windows[number]
     before = sum(map(len, windows[:number]))
-    variants = Extent(before + bool(columns), before + len(columns), sum(map(len, windows)))
+    variants = PageExtent(before + bool(columns), before + len(columns), sum(map(len, windows)))
     chosen = filters.items(view.items, benchmark)
     outcomes = _outcomes(view, benchmark, columns)
     if chosen is not None:

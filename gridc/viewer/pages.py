@@ -35,7 +35,7 @@ from gridc.viewer.lists import (
 from gridc.viewer.matrix import ORDERS, ROWS, default_query, read_matrix
 from gridc.viewer.samples import SampleView, neighbours, sample_view
 from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent, model_pairs
-from gridc.viewer.view import ANSWERED, Extent, Link, OpenStore, PageRequest, View, fill
+from gridc.viewer.view import ANSWERED, PageExtent, Link, OpenStore, PageRequest, View, fill
 
 PREVIEWED = 4
 """Benchmarks of which the first page shows questions."""
@@ -606,10 +606,10 @@ def _filters(view: View, query: Mapping[str, str]) -> Filters:
     return filters.but(where=Conditions(view.moment, view.study).read(where)) if where else filters
 
 
-def _extent(page: ListPage, total: int, whole: bool = True) -> Extent:
+def _extent(page: ListPage, total: int, whole: bool = True) -> PageExtent:
     """Which rows of a list a page has. A run that writes meanwhile may add rows in front of it."""
     last = page.first + len(page.rows) - 1
-    return Extent(page.first if page.rows else last, last, max(total, last), whole)
+    return PageExtent(page.first if page.rows else last, last, max(total, last), whole)
 
 
 def _place(view: View) -> ListPosition | None:

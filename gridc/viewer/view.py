@@ -114,7 +114,7 @@ PLACES = ("part", "after", "before")
 NO_PART = "there is no part `{}`"
 
 
-class Extent(NamedTuple):
+class PageExtent(NamedTuple):
     """Which rows of a list a page has, counted from 1. `whole` says that `total` counts all of them, and not
     those that were found so far."""
 
@@ -193,7 +193,7 @@ class View:
         if number * size > len(rows):
             raise absent(NO_PART.format(number))
         here = rows[number * size : (number + 1) * size]
-        extent = Extent(number * size + bool(here), number * size + len(here), len(rows))
+        extent = PageExtent(number * size + bool(here), number * size + len(here), len(rows))
         return here, {"part": number, "parts": -(-len(rows) // size), "extent": extent}
 
     def cell(self, name: str = "cell") -> StoredCell:

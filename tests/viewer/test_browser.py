@@ -232,7 +232,10 @@ def test_a_person_filters_reads_labels_and_downloads(tmp_path: Path, opened: Ope
         with page.expect_navigation():
             page.get_by_role("button", name="Show").click()
         alert = page.get_by_role("alert")
-        assert "`bqb` is no benchmark" in alert.inner_text() and "did you mean `bbq`?" in alert.inner_text()
+        assert (
+            "no benchmark is called `bqb`" in alert.inner_text()
+            and "did you mean `bbq`?" in alert.inner_text()
+        )
         assert alert.locator("mark").inner_text() == '"bqb"'
         page.locator("[name=where]").fill(
             'benchmark = "bbq" and response contains "answer" and replicate < 1'

@@ -35,7 +35,7 @@ from gridc.viewer.lists import (
 from gridc.viewer.matrix import ORDERS, ROWS, default_query, read_matrix
 from gridc.viewer.samples import SampleView, neighbours, sample_view
 from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent, model_pairs
-from gridc.viewer.view import ANSWERED, PageExtent, Link, OpenStore, PageRequest, View, fill
+from gridc.viewer.view import ANSWERED, Link, OpenStore, PageExtent, PageRequest, View, fill
 
 PREVIEWED = 4
 """Benchmarks of which the first page shows questions."""

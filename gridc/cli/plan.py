@@ -7,7 +7,7 @@ import click
 
 from gridc.cli import terminal
 from gridc.cli.options import JSON, Percentage, print_json, study_command
-from gridc.cli.terminal import visible
+from gridc.cli.terminal import dollars, visible
 from gridc.numbers import percent
 from gridc.study import OpenStudy
 
@@ -214,7 +214,7 @@ def _money(estimate: dict[str, Any]) -> str:
     usd, least, most = (estimate[key] for key in ("usd", "usd_least", "usd_most"))
     if most == 0:
         return "0"
-    return f"{_dollars(usd)} ({_dollars(least)} to {_dollars(most)})"
+    return f"{dollars(usd)} ({dollars(least)} to {dollars(most)})"
 
 
 def _against(console: "Console", difference: dict[str, Any]) -> None:
@@ -305,7 +305,7 @@ def _later_calls(estimates: "Mapping[str, Mapping[str, Any]]") -> "Iterator[str]
             tokens = " / ".join(f"{size['prompt_tokens'] + size['generated_tokens']:,}" for size in sizes)
             text = f"{name}: {calls} more calls at least / about / at most, by the answers; {tokens} tokens"
             if sizes[0]["usd"] is not None:
-                text += f", US $ {' / '.join(_dollars(size['usd']) for size in sizes)}"
+                text += f", US $ {' / '.join(dollars(size['usd']) for size in sizes)}"
             yield text
 
 
@@ -343,7 +343,7 @@ def _design_lines(answer: "DesignAnswer") -> Iterator[str]:
 
 
 def _limit(name: str, most: float) -> str:
-    return f"US $ {_dollars(most)}" if name == "usd" else f"{most:,.10g} {name}"
+    return f"US $ {dollars(most)}" if name == "usd" else f"{most:,.10g} {name}"
 
 
 def _by_itself(alone: "HypothesisDesign", limited: bool) -> str:
@@ -370,17 +370,12 @@ def _design_words(design: "Design", whole: "Design") -> str:
 
 
 def _cost(cost: "Cost", short: bool = False) -> str:
-    parts = [] if cost.usd is None or not (cost.usd or cost.usd_most) else [f"US $ {_dollars(cost.usd)}"]
+    parts = [] if cost.usd is None or not (cost.usd or cost.usd_most) else [f"US $ {dollars(cost.usd)}"]
     if parts and not short and cost.usd_most is not None:
-        parts.append(f"at most US $ {_dollars(cost.usd_most)}")
+        parts.append(f"at most US $ {dollars(cost.usd_most)}")
     parts.append(f"{cost.tokens:,.0f} tokens")
     if cost.hours is not None:
         parts.append(f"{cost.hours:,.2g} hours")
     if not short:
         parts.append(f"{cost.calls:,.0f} calls")
     return ", ".join(parts)
-
-
-def _dollars(usd: float) -> str:
-    """To the cent, and less than a dollar to two figures."""
-    return f"{usd:,.2f}" if usd >= 1 else terminal.plainly(usd, 2)

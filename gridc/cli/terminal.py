@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridc.diagnostics import errors
 from gridc.diagnostics.errors import visible as visible
-from gridc.numbers import FEW_UNITS, hundredths, interval_words, over_units, percent
+from gridc.numbers import FEW_UNITS, amount, hundredths, interval_words, over_units, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -256,36 +257,94 @@ def _consent(what: "Consentable") -> bool:
     return str(answer).strip() == name
 
 
+PACE_SECONDS = 60.0
+"""How far back calls per second are counted, so that a slow model is not told at the pace of the last one."""
+
+
+class _Pace:
+    """How many calls were answered a second lately."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def __call__(self, step: "RunStep", now: float) -> str:
+        """With the step's calls counted in; empty while nothing can be said."""
+        if not self._seen or step.calls < self._seen[-1][1]:
+            self._seen.clear()
+        self._seen.append((now, step.calls))
+        while len(self._seen) > 2 and now - self._seen[1][0] > PACE_SECONDS:
+            self._seen.popleft()
+        (begun, before), (_, calls) = self._seen[0], self._seen[-1]
+        if now <= begun or calls == before:
+            return ""
+        return f"{amount((calls - before) / (now - begun))} calls/s"
+
+
+def _cost(step: "RunStep") -> str:
+    """What a run has cost so far; empty where no price is known."""
+    if step.cost is None:
+        return ""
+    return f"{'' if step.cost.whole else 'at least '}US $ {dollars(step.cost.usd)}"
+
+
+def dollars(usd: float) -> str:
+    """To the cent, and less than a dollar to two figures."""
+    return f"{usd:,.2f}" if usd >= 1 else plainly(usd, 2)
+
+
+ROOMY, BAR, NAMED = 100, 14, 12
+"""Columns from which there is a bar, columns that it takes, and columns of what a run does that the number of
+tokens may not take."""
+
+
 @contextmanager
 def progress() -> "Iterator[Callable[[RunStep], None]]":
-    """Shows a run's progress with the time left: a bar on a terminal, else a line each tenth."""
+    """Shows how far a run is, how many calls it answers a second, what it has cost and the time left: in one
+    line on a terminal, else a line each tenth."""
     if not sys.stderr.isatty():
         yield _Lines()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
+    console = Console(stderr=True)
+    roomy = console.width >= ROOMY
+    whole = Column(no_wrap=True, overflow="ignore")
+    remaining = TimeRemainingColumn(table_column=whole)
+    remaining.max_refresh = 0.0  # else it shows for a while what was true of the step before
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[spent]}"),
-        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        *([BarColumn(BAR)] if roomy else []),
+        TextColumn("{task.fields[facts]}", markup=False, table_column=whole),
+        remaining,
+        TextColumn("{task.fields[left]}", table_column=whole),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=console, expand=False) as bar:
         _LIVE.append(bar)
-        task = bar.add_task("reading the spec", total=None, spent="")
+        task = bar.add_task("reading the spec", total=None, facts="", left="")
+        pace = _Pace()
 
         def show(step: "RunStep") -> None:
             if step.found:
                 bar.console.print(visible(str(step)), markup=False, highlight=False)
                 return
             text = f"{step.model}: {step.doing}" if step.model and step.doing else step.doing or step.model
+            share = f"{100 * step.done // step.total} %" if step.total else ""
+            beside = [pace(step, time.monotonic()), _cost(step)]
+            width = console.width - (BAR + 1 if roomy else 0) - _LEFT
+            for first, least in ((step.tokens, NAMED), (share, 4)):
+                told = "  ".join(filter(None, [first, *beside]))
+                if width - len(told) >= least:
+                    break
             bar.update(
                 task,
-                description=visible(text),
+                # What stands in front gives way, so that the numbers and the time stay whole.
+                description=_shortened(visible(text), max(width - len(told), 4)),
                 completed=step.done,
                 total=step.total or None,
-                spent=f"{step.tokens}, left" if step.tokens else "",
+                facts=told,
+                left="left" if step.total else "",
             )
 
         try:
@@ -294,30 +353,45 @@ def progress() -> "Iterator[Callable[[RunStep], None]]":
             _LIVE.remove(bar)
 
 
+_LEFT = len(" -:--:-- left ")
+"""Columns that the time left takes with the gaps around it."""
+
+
+def _shortened(text: str, room: int) -> str:
+    """What a run does, as long as there is room for it."""
+    from rich.cells import cell_len, set_cell_size
+
+    return text if cell_len(text) <= room else f"{set_cell_size(text, room - 1)}…"
+
+
 class _Lines:
     """Progress where there is no terminal."""
 
     def __init__(self) -> None:
         self._tenth, self._begun, self._said = -1, time.monotonic(), ""
+        self._pace = _Pace()
 
     def __call__(self, step: "RunStep") -> None:
+        now = time.monotonic()
+        pace = self._pace(step, now)
         if step.doing:
             if str(step) != self._said:
                 print(visible(str(step)), file=sys.stderr, flush=True)
-            self._said, self._begun = str(step), time.monotonic() if not step.done else self._begun
+            self._said, self._begun = str(step), now if not step.done else self._begun
             return
         if not step.total:
             return
         tenth = 10 * step.done // step.total
         if tenth > self._tenth:
             self._tenth = tenth
-            spent = time.monotonic() - self._begun
-            left = f", about {spent * (step.total / step.done - 1):.0f} s left" if step.done > 0 else ""
-            print(
-                f"{step.model}: {10 * tenth} % of at most {step.total:,} tokens{left}",
-                file=sys.stderr,
-                flush=True,
+            left = (now - self._begun) * (step.total / step.done - 1) if step.done > 0 else None
+            facts = (
+                f"{step.model}: {10 * tenth} % of at most {step.total:,} tokens",
+                pace,
+                f"{_cost(step)} so far" if _cost(step) else "",
+                f"about {left:.0f} s left" if left is not None else "",
             )
+            print(visible(", ".join(filter(None, facts))), file=sys.stderr, flush=True)
 
 
 def score_table(report: "ScoreboardReport") -> Iterator[str]:

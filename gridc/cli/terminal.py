@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 
 
 WIDTH = 96
-"""Columns of wrapped text."""
-
-WIDE = 160
-"""Columns that a table takes at most, where a terminal has fewer."""
+"""Columns of wrapped text, where the terminal has as many."""
 
 UNCUT = 100_000
 """Columns of a pipe or a file: a program reads it, and no cell is cut."""
@@ -58,7 +55,7 @@ def bullet(sentence: str) -> str:
     """A sentence of a list, wrapped."""
     import click
 
-    return click.wrap_text(visible(sentence), WIDTH, "• ", "  ")
+    return click.wrap_text(visible(sentence), text_width(), "• ", "  ")
 
 
 MOST_VERDICTS = 6
@@ -71,9 +68,9 @@ def answer_lines(shown: "StudyAnswer") -> "Iterator[str]":
     import click
 
     def wrapped(text: str, first: str = "  ", rest: str = "    ") -> str:
-        return click.wrap_text(visible(text), WIDTH, first, rest)
+        return click.wrap_text(visible(text), text_width(), first, rest)
 
-    yield paint(click.wrap_text(visible(shown.headline), WIDTH), bold=True)
+    yield paint(click.wrap_text(visible(shown.headline), text_width()), bold=True)
     for text in shown.summary:
         yield bullet(text)
     if shown.verdicts:
@@ -102,26 +99,49 @@ def answer_lines(shown: "StudyAnswer") -> "Iterator[str]":
 
 
 def table_console() -> "Console":
-    """Where tables are printed, wide enough that rich does not cut what they hold."""
+    """Where tables are printed: wide enough that rich cuts nothing."""
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
-    console.width = max(console.width, WIDE) if console.is_terminal else UNCUT
+    console.width = UNCUT
     return console
 
 
-def print_table(names: "Sequence[str]", rows: "Iterable[Iterable[str]]", right: range = range(0)) -> None:
-    """Print a table whose header is ruled off; columns whose place is in `right` hold numbers."""
+def print_table(
+    names: "Sequence[str]",
+    rows: "Iterable[Iterable[str]]",
+    right: range = range(0),
+    *,
+    leading: int = 0,
+    title: str = "",
+    caption: str = "",
+) -> None:
+    """Print a table whose header is ruled off; columns whose place is in `right` hold numbers. Where the
+    terminal is too narrow it is `folded`: the first `leading` columns name a row, or those before the
+    numbers, or one."""
+    import click
     from rich.box import SIMPLE
     from rich.markup import escape
+    from rich.measure import Measurement
     from rich.table import Table
 
-    table = Table(box=SIMPLE)
+    lines = [[visible(cell) for cell in row] for row in rows]
+    table = Table(box=SIMPLE, title=escape(title) or None, title_justify="left")
     for place, name in enumerate(names):
-        table.add_column(name, justify="right" if place in right else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(escape(visible(cell)) for cell in row))
-    table_console().print(table)
+        table.add_column(escape(name), justify="right" if place in right else "left", no_wrap=True)
+    for line in lines:
+        table.add_row(*map(escape, line))
+    table.caption, table.caption_justify = escape(caption) or None, "left"
+    console = table_console()
+    if Measurement.get(console, console.options, table).maximum <= screen():
+        console.print(table)
+        return
+    if title:
+        click.echo(f"{visible(title)}\n")
+    for text in folded([[visible(name) for name in names], *lines], leading or right.start or 1):
+        click.echo(text)
+    if caption:
+        click.echo(click.wrap_text(visible(caption), text_width()))
 
 
 def columns(lines: "Sequence[Sequence[str]]", names: int) -> "Iterator[str]":
@@ -136,35 +156,47 @@ def columns(lines: "Sequence[Sequence[str]]", names: int) -> "Iterator[str]":
         yield "  ".join(texts).rstrip()
 
 
+def text_width() -> int:
+    """Columns of wrapped text."""
+    return min(screen(), WIDTH)
+
+
 def screen() -> int:
     """Columns of the terminal; of a pipe or a file, as many as there are."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else UNCUT
 
 
-def folded(lines: "Sequence[Sequence[str]]", names: int) -> "Iterator[str]":
-    """The table, where the terminal is wide enough for it; else a list for each column of numbers, below its
-    header: a row of the names with the number, which has a line of its own where it does not fit. Cells of no
-    text are for what does not exist, and such a list is without them."""
-    width, table = screen(), list(columns(lines, names))
+def folded(lines: "Sequence[Sequence[str]]", names: int, numbers: bool = True) -> "Iterator[str]":
+    """The table, where the terminal is wide enough for it; else a list for each column behind those of names,
+    below its header: a row of the names with the cell, which has a line of its own where it does not fit.
+    Cells of no text are for what does not exist, and such a list is without them. `numbers` says that cells
+    behind the names hold numbers."""
+    width, table = screen(), list(columns(lines, names if numbers else len(lines[0])))
     if max(map(len, table)) <= width:
         yield from table
         return
     header, *rows = lines
-    longest = [max(len(row[place]) for row in rows) for place in range(names)]
+    longest = [max(len(row[place]) for row in rows) for place in range(names)] if rows else []
+    named = ["  ".join(f"{row[at]:<{longest[at]}}" for at in range(names)) for row in rows]
     for place in range(names, len(header)):
-        yield header[place]
-        for row in rows:
-            if row[place]:
-                named = "  " + "  ".join(f"{row[at]:<{longest[at]}}" for at in range(names))
-                line = f"{named}  {row[place]}"
-                yield from [line] if len(line) <= width else _in_lines(named, row[place], width)
+        cells = zip(named, (row[place] for row in rows), strict=True)
+        yield from listed(header[place], [(name, text) for name, text in cells if text], width)
 
 
-def _in_lines(named: str, text: str, width: int) -> "Iterator[str]":
+def listed(heading: str, entries: "Iterable[tuple[str, str]]", width: int) -> "Iterator[str]":
+    """What a table becomes that is too wide: a heading, and below it each name with its text, which has lines
+    of its own where it does not fit."""
     import click
 
-    for words, indent in ((named.strip(), "  "), (text, "    ")):
-        yield from click.wrap_text(words, width, indent, " " * (len(indent) + 2)).splitlines()
+    yield heading
+    for name, text in entries:
+        line = f"  {name}  {text}"
+        if len(line) <= width:
+            yield line
+            continue
+        for words, indent in ((name.strip(), "  "), (text, "    ")):
+            wrapped = click.wrap_text(words, width, indent, " " * (len(indent) + 2))
+            yield from wrapped.splitlines()
 
 
 def plainly(value: float, figures: int) -> str:
@@ -416,7 +448,7 @@ def score_table(report: "ScoreboardReport") -> Iterator[str]:
     if any(board.few for board in report.benchmarks):
         import click
 
-        yield from (click.wrap_text(FEW_UNITS, WIDTH), "")
+        yield from (click.wrap_text(FEW_UNITS, text_width()), "")
 
 
 def _statistic_table(report: "ScoreboardReport") -> Iterator[str]:

@@ -126,12 +126,12 @@ def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
         click.echo(terminal.visible(line))
     if document.groups and report.study is None:
         click.echo(f"\n{words.IN_GROUPS}")
-        _table(words.GROUPS, words.group_table(document.groups), words.SHOWN)
+        _table(words.GROUPS, words.group_table(document.groups), words.SHOWN, leading=3)
         for line in words.group_lines(document.groups):
             click.echo(terminal.visible(line))
     if document.statistics:
         click.echo()
-        _table(words.STATISTICS, words.statistic_table(document.statistics), words.SHOWN)
+        _table(words.STATISTICS, words.statistic_table(document.statistics), words.SHOWN, leading=3)
     for row in () if report.study is not None else document.benchmarks:
         click.echo()
         heading, *remarks = words.benchmark_lines(row)
@@ -140,10 +140,10 @@ def _of_logs(report: "LogReport", as_json: bool, out: Path | None) -> None:
         # Of few models what to know stands before any number; of many their order is what one looks for.
         if not many:
             _lines(remarks)
-            _table(words.SCORES, words.scores(row), words.SHOWN)
+            _table(words.SCORES, words.scores(row), words.SHOWN, leading=3)
             _lines(list(words.stops(row)))
         if row.standings is not None:
-            _table(standings.COLUMNS, standings.order_table(row.standings), words.SHOWN)
+            _table(standings.COLUMNS, standings.order_table(row.standings), words.SHOWN, leading=2)
         for line in words.conclusions(row):
             click.echo(terminal.bullet(line))
         if many:
@@ -157,8 +157,8 @@ def _lines(texts: Sequence[str]) -> None:
         click.echo(terminal.visible(text))
 
 
-def _table(names: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> None:
-    terminal.print_table(names, rows[:most])
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]], most: int, leading: int = 1) -> None:
+    terminal.print_table(names, rows[:most], leading=leading)
     if len(rows) > most:
         click.echo(f"  {len(rows) - most:,} more rows: --json or --out has all")
 

@@ -55,10 +55,12 @@ def _print(shown: "StampDeviations") -> None:
                     f"{shortened_json(departure.implemented)}"
                 )
             )
-        click.echo(click.wrap_text(visible(entry.reason or "no reason yet"), terminal.WIDTH, "    ", "    "))
+        click.echo(
+            click.wrap_text(visible(entry.reason or "no reason yet"), terminal.text_width(), "    ", "    ")
+        )
     for row in shown.earlier:
         if row.before_stamp:
-            click.echo(click.wrap_text(visible(f"{row.words}: data predate it."), terminal.WIDTH))
+            click.echo(click.wrap_text(visible(f"{row.words}: data predate it."), terminal.text_width()))
     if shown.uncovered:
         click.echo(f"note: {shown.uncovered}")
     if shown.unstamped:

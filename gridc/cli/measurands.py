@@ -23,7 +23,7 @@ def measurands(name: str | None, as_json: bool) -> None:
         width = max(len(measurand.name) for measurand in chosen)
         for measurand in chosen:
             first = f"{measurand.name:<{width}}  "
-            click.echo(click.wrap_text(measurand.title, terminal.WIDTH, first, " " * (width + 2)))
+            click.echo(click.wrap_text(measurand.title, terminal.text_width(), first, " " * (width + 2)))
     else:
         click.echo(_shown(chosen[0]))
 

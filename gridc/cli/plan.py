@@ -7,13 +7,12 @@ import click
 
 from gridc.cli import terminal
 from gridc.cli.options import JSON, Percentage, print_json, study_command
-from gridc.cli.terminal import visible
+from gridc.cli.terminal import dollars, visible
 from gridc.numbers import percent
 from gridc.study import OpenStudy
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table as RichTable
 
     from gridc.study.planning import Cost, Design, DesignAnswer, HypothesisDesign
 
@@ -95,26 +94,21 @@ def _points(effects: tuple[str, ...]) -> float | dict[str, float] | None:
 
 def _print_plan(manifest: dict[str, Any]) -> None:
     """Print a plan's envelopes, exclusions and counts."""
-    from rich.box import SIMPLE
     from rich.markup import escape
-    from rich.table import Table
 
     console = terminal.table_console()
     envelopes = manifest["envelopes"]
-    table = Table(title=escape(f"{manifest['study']}: configurations"), title_justify="left", box=SIMPLE)
-    table.add_column("")
-    for each in envelopes:
-        table.add_column(escape(each["benchmark"]), justify="right", no_wrap=True)
-    table.add_row("items", *(_known(envelope["items"]) for envelope in envelopes))
+    rows = [["items", *(_known(envelope["items"]) for envelope in envelopes)]]
     if any(envelope["distinct"] for envelope in envelopes):
-        table.add_row(
-            "distinct questions", *(_known(each["distinct"] or each["items"]) for each in envelopes)
+        rows.append(
+            ["distinct questions", *(_known(each["distinct"] or each["items"]) for each in envelopes)]
         )
-    table.add_row("envelope |C|", *(f"{envelope['size']:,}" for envelope in envelopes))
+    rows.append(["envelope |C|", *(f"{envelope['size']:,}" for envelope in envelopes)])
     for kind in ("tiers", "slices"):
         for name in envelopes[0][kind]:
-            table.add_row(escape(f"  {name}"), *(f"{envelope[kind][name]:,}" for envelope in envelopes))
-    console.print(table)
+            rows.append([f"  {name}", *(f"{envelope[kind][name]:,}" for envelope in envelopes)])
+    names = ["", *(each["benchmark"] for each in envelopes)]
+    terminal.print_table(names, rows, range(1, len(names)), title=f"{manifest['study']}: configurations")
     for each in manifest["envelopes"]:
         for model, why in each.get("not_asked", {}).items():
             console.print(escape(f"{model} is not asked {each['benchmark']}: {why}"))
@@ -148,7 +142,7 @@ def _print_plan(manifest: dict[str, Any]) -> None:
         console.print(f"prompts {counts['prompts']:,}: {each_prompt}")
         for words in manifest["shared"]:
             console.print(escape(f"{words} ([sampling] independent)"))
-        console.print(_costs(manifest))
+        _print_costs(manifest)
         for line in _later_calls(manifest["estimates"]):
             console.print(escape(line))
     if manifest["repeats"] is not None:
@@ -172,22 +166,16 @@ def _print_plan(manifest: dict[str, Any]) -> None:
         _against(console, manifest["against"])
 
 
-def _costs(manifest: dict[str, Any]) -> "RichTable":
+def _print_costs(manifest: dict[str, Any]) -> None:
     """What each model will cost: tokens are estimates, and so is what follows from them."""
-    from rich.box import SIMPLE
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title="by model (about)", title_justify="left", box=SIMPLE)
-    table.add_column("", no_wrap=True)
-    for name in ("calls", "in the store", "prompt tokens", "generated at most", "US $", "time left"):
-        table.add_column(name, justify="right", no_wrap=True)
+    names = ("", "calls", "in the store", "prompt tokens", "generated at most", "US $", "time left")
+    rows = []
     for name, estimate in manifest["estimates"].items():
         counted = manifest["counts"]["models"][name]
         if not counted["calls"]:
             continue  # a judge, whose calls all come later
-        table.add_row(
-            escape(name),
+        row = (
+            name,
             f"{counted['calls']:,}",
             "no store" if counted["stored"] is None else f"{counted['stored']:,}",
             f"{estimate['prompt_tokens']:,}",
@@ -195,16 +183,16 @@ def _costs(manifest: dict[str, Any]) -> "RichTable":
             _money(estimate),
             "unknown" if estimate["seconds"] is None else f"{estimate['seconds']:,.0f} s",
         )
+        rows.append(row)
     bases = sorted({estimate["basis"] for estimate in manifest["estimates"].values()})
-    table.caption = f"tokens by {' or by '.join(bases)}; time as the store's calls took"
+    caption = f"tokens by {' or by '.join(bases)}; time as the store's calls took"
     prices = sorted({estimate["price"] for estimate in manifest["estimates"].values() if estimate["price"]})
     if prices:
-        table.caption += (
+        caption += (
             f"; US $ if every answer is as long as it may be, between answers of one token and a token for "
             f"every character; prices of {' and of '.join(prices)}"
         )
-    table.caption_justify = "left"
-    return table
+    terminal.print_table(names, rows, range(1, len(names)), title="by model (about)", caption=caption)
 
 
 def _money(estimate: dict[str, Any]) -> str:
@@ -214,7 +202,7 @@ def _money(estimate: dict[str, Any]) -> str:
     usd, least, most = (estimate[key] for key in ("usd", "usd_least", "usd_most"))
     if most == 0:
         return "0"
-    return f"{_dollars(usd)} ({_dollars(least)} to {_dollars(most)})"
+    return f"{dollars(usd)} ({dollars(least)} to {dollars(most)})"
 
 
 def _against(console: "Console", difference: dict[str, Any]) -> None:
@@ -305,7 +293,7 @@ def _later_calls(estimates: "Mapping[str, Mapping[str, Any]]") -> "Iterator[str]
             tokens = " / ".join(f"{size['prompt_tokens'] + size['generated_tokens']:,}" for size in sizes)
             text = f"{name}: {calls} more calls at least / about / at most, by the answers; {tokens} tokens"
             if sizes[0]["usd"] is not None:
-                text += f", US $ {' / '.join(_dollars(size['usd']) for size in sizes)}"
+                text += f", US $ {' / '.join(dollars(size['usd']) for size in sizes)}"
             yield text
 
 
@@ -343,7 +331,7 @@ def _design_lines(answer: "DesignAnswer") -> Iterator[str]:
 
 
 def _limit(name: str, most: float) -> str:
-    return f"US $ {_dollars(most)}" if name == "usd" else f"{most:,.10g} {name}"
+    return f"US $ {dollars(most)}" if name == "usd" else f"{most:,.10g} {name}"
 
 
 def _by_itself(alone: "HypothesisDesign", limited: bool) -> str:
@@ -370,17 +358,12 @@ def _design_words(design: "Design", whole: "Design") -> str:
 
 
 def _cost(cost: "Cost", short: bool = False) -> str:
-    parts = [] if cost.usd is None or not (cost.usd or cost.usd_most) else [f"US $ {_dollars(cost.usd)}"]
+    parts = [] if cost.usd is None or not (cost.usd or cost.usd_most) else [f"US $ {dollars(cost.usd)}"]
     if parts and not short and cost.usd_most is not None:
-        parts.append(f"at most US $ {_dollars(cost.usd_most)}")
+        parts.append(f"at most US $ {dollars(cost.usd_most)}")
     parts.append(f"{cost.tokens:,.0f} tokens")
     if cost.hours is not None:
         parts.append(f"{cost.hours:,.2g} hours")
     if not short:
         parts.append(f"{cost.calls:,.0f} calls")
     return ", ".join(parts)
-
-
-def _dollars(usd: float) -> str:
-    """To the cent, and less than a dollar to two figures."""
-    return f"{usd:,.2f}" if usd >= 1 else terminal.plainly(usd, 2)

@@ -61,7 +61,7 @@ def _propagation(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for row in rows:
         shown = [_kept(row, part) for part in parts]
         lines.append((visible(row["scaffold"]), visible(row["step"]), f"{row['n']:,}", *shown))
-    yield from terminal.columns(lines, names=2)
+    yield from terminal.folded(lines, names=2)
     yield "kept word for word, of the sub-calls whose task has it; --csv says what is paraphrased"
 
 

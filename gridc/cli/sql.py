@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
-from shutil import get_terminal_size
 from sqlite3 import complete_statement
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,12 @@ from gridc.cli import terminal
 from gridc.cli.options import FOLDERS, JSON, OUT, SpecPath, print_json
 from gridc.cli.terminal import visible
 from gridc.diagnostics.errors import GridcError, json_text, unobeyed
+from gridc.numbers import counted
 
 if TYPE_CHECKING:
     from gridc.study.sql import Queries, QueryRows, Relation
 
-WIDEST, AHEAD = 60, 200
+LONGEST, AHEAD = 2_000, 200
 """Characters of a cell, and rows that the widths of a table follow."""
 
 GREETING = """{path}, open for reading. Statements end with a semicolon.
@@ -165,17 +165,19 @@ def _print_table(selected: "QueryRows") -> None:
     head = tuple(_cell(name) for name in selected.columns)
     widths = [max(map(len, column)) for column in zip(head, *first, strict=True)]
     numeric = [all(_is_number(row[at]) for row in first) for at in range(len(head))]
-    click.echo(_line(head, widths, numeric))
-    click.echo("  ".join("-" * width for width in widths))
+    fits = sum(widths) + 2 * (len(widths) - 1) <= terminal.screen()
+    if fits:
+        click.echo(_line(head, widths, numeric))
+        click.echo("  ".join("-" * width for width in widths))
     count = 0
-    for row in chain(first, shown):
-        click.echo(_line(row, widths, numeric))
-        count += 1
+    for count, row in enumerate(chain(first, shown), 1):
+        if fits:
+            click.echo(_line(row, widths, numeric))
+            continue
+        for line in terminal.listed(f"row {count:,}", zip(head, row, strict=True), terminal.screen()):
+            click.echo(line)
     if sys.stdout.isatty():
-        click.echo(f"({count:,} row{'' if count == 1 else 's'})")
-    if sum(widths) + 2 * (len(widths) - 1) > get_terminal_size().columns and sys.stderr.isatty():
-        hint = "wider than the terminal: name fewer columns, or --format csv or json, which cut nothing"
-        click.echo(f"({hint})", err=True)
+        click.echo(f"({counted(count, 'row')})")
 
 
 def _line(row: tuple[str, ...], widths: list[int], numeric: list[bool]) -> str:
@@ -189,7 +191,9 @@ def _cell(value: Any) -> str:
     if value is None:
         return "NULL"
     text = visible(value.hex() if isinstance(value, bytes) else str(value))
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}... ({len(text) - LONGEST:,} more characters: --format csv or json)"
 
 
 def _is_number(text: str) -> bool:

@@ -28,7 +28,7 @@ def tasks(words: tuple[str, ...], as_json: bool) -> None:
         return
     if words:
         rows = [tuple(map(terminal.visible, _row(entry))) for entry in report.found]
-        for line in terminal.columns([HEADER, *rows], len(HEADER)):
+        for line in terminal.folded([HEADER, *rows], names=1, numbers=False):
             click.echo(line)
     click.echo(_summary(report, bool(words)))
     for file in report.unread:

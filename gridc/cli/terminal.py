@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridc.diagnostics import errors
 from gridc.diagnostics.errors import visible as visible
-from gridc.numbers import FEW_UNITS, hundredths, interval_words, over_units, percent
+from gridc.numbers import FEW_UNITS, amount, hundredths, interval_words, over_units, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,10 +28,7 @@ if TYPE_CHECKING:
 
 
 WIDTH = 96
-"""Columns of wrapped text."""
-
-WIDE = 160
-"""Columns that a table takes at most, where a terminal has fewer."""
+"""Columns of wrapped text, where the terminal has as many."""
 
 UNCUT = 100_000
 """Columns of a pipe or a file: a program reads it, and no cell is cut."""
@@ -57,7 +55,7 @@ def bullet(sentence: str) -> str:
     """A sentence of a list, wrapped."""
     import click
 
-    return click.wrap_text(visible(sentence), WIDTH, "• ", "  ")
+    return click.wrap_text(visible(sentence), text_width(), "• ", "  ")
 
 
 MOST_VERDICTS = 6
@@ -70,9 +68,9 @@ def answer_lines(shown: "StudyAnswer") -> "Iterator[str]":
     import click
 
     def wrapped(text: str, first: str = "  ", rest: str = "    ") -> str:
-        return click.wrap_text(visible(text), WIDTH, first, rest)
+        return click.wrap_text(visible(text), text_width(), first, rest)
 
-    yield paint(click.wrap_text(visible(shown.headline), WIDTH), bold=True)
+    yield paint(click.wrap_text(visible(shown.headline), text_width()), bold=True)
     for text in shown.summary:
         yield bullet(text)
     if shown.verdicts:
@@ -101,26 +99,49 @@ def answer_lines(shown: "StudyAnswer") -> "Iterator[str]":
 
 
 def table_console() -> "Console":
-    """Where tables are printed, wide enough that rich does not cut what they hold."""
+    """Where tables are printed: wide enough that rich cuts nothing."""
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
-    console.width = max(console.width, WIDE) if console.is_terminal else UNCUT
+    console.width = UNCUT
     return console
 
 
-def print_table(names: "Sequence[str]", rows: "Iterable[Iterable[str]]", right: range = range(0)) -> None:
-    """Print a table whose header is ruled off; columns whose place is in `right` hold numbers."""
+def print_table(
+    names: "Sequence[str]",
+    rows: "Iterable[Iterable[str]]",
+    right: range = range(0),
+    *,
+    leading: int = 0,
+    title: str = "",
+    caption: str = "",
+) -> None:
+    """Print a table whose header is ruled off; columns whose place is in `right` hold numbers. Where the
+    terminal is too narrow it is `folded`: the first `leading` columns name a row, or those before the
+    numbers, or one."""
+    import click
     from rich.box import SIMPLE
     from rich.markup import escape
+    from rich.measure import Measurement
     from rich.table import Table
 
-    table = Table(box=SIMPLE)
+    lines = [[visible(cell) for cell in row] for row in rows]
+    table = Table(box=SIMPLE, title=escape(title) or None, title_justify="left")
     for place, name in enumerate(names):
-        table.add_column(name, justify="right" if place in right else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(escape(visible(cell)) for cell in row))
-    table_console().print(table)
+        table.add_column(escape(name), justify="right" if place in right else "left", no_wrap=True)
+    for line in lines:
+        table.add_row(*map(escape, line))
+    table.caption, table.caption_justify = escape(caption) or None, "left"
+    console = table_console()
+    if Measurement.get(console, console.options, table).maximum <= screen():
+        console.print(table)
+        return
+    if title:
+        click.echo(f"{visible(title)}\n")
+    for text in folded([[visible(name) for name in names], *lines], leading or right.start or 1):
+        click.echo(text)
+    if caption:
+        click.echo(click.wrap_text(visible(caption), text_width()))
 
 
 def columns(lines: "Sequence[Sequence[str]]", names: int) -> "Iterator[str]":
@@ -135,35 +156,47 @@ def columns(lines: "Sequence[Sequence[str]]", names: int) -> "Iterator[str]":
         yield "  ".join(texts).rstrip()
 
 
+def text_width() -> int:
+    """Columns of wrapped text."""
+    return min(screen(), WIDTH)
+
+
 def screen() -> int:
     """Columns of the terminal; of a pipe or a file, as many as there are."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else UNCUT
 
 
-def folded(lines: "Sequence[Sequence[str]]", names: int) -> "Iterator[str]":
-    """The table, where the terminal is wide enough for it; else a list for each column of numbers, below its
-    header: a row of the names with the number, which has a line of its own where it does not fit. Cells of no
-    text are for what does not exist, and such a list is without them."""
-    width, table = screen(), list(columns(lines, names))
+def folded(lines: "Sequence[Sequence[str]]", names: int, numbers: bool = True) -> "Iterator[str]":
+    """The table, where the terminal is wide enough for it; else a list for each column behind those of names,
+    below its header: a row of the names with the cell, which has a line of its own where it does not fit.
+    Cells of no text are for what does not exist, and such a list is without them. `numbers` says that cells
+    behind the names hold numbers."""
+    width, table = screen(), list(columns(lines, names if numbers else len(lines[0])))
     if max(map(len, table)) <= width:
         yield from table
         return
     header, *rows = lines
-    longest = [max(len(row[place]) for row in rows) for place in range(names)]
+    longest = [max(len(row[place]) for row in rows) for place in range(names)] if rows else []
+    named = ["  ".join(f"{row[at]:<{longest[at]}}" for at in range(names)) for row in rows]
     for place in range(names, len(header)):
-        yield header[place]
-        for row in rows:
-            if row[place]:
-                named = "  " + "  ".join(f"{row[at]:<{longest[at]}}" for at in range(names))
-                line = f"{named}  {row[place]}"
-                yield from [line] if len(line) <= width else _in_lines(named, row[place], width)
+        cells = zip(named, (row[place] for row in rows), strict=True)
+        yield from listed(header[place], [(name, text) for name, text in cells if text], width)
 
 
-def _in_lines(named: str, text: str, width: int) -> "Iterator[str]":
+def listed(heading: str, entries: "Iterable[tuple[str, str]]", width: int) -> "Iterator[str]":
+    """What a table becomes that is too wide: a heading, and below it each name with its text, which has lines
+    of its own where it does not fit."""
     import click
 
-    for words, indent in ((named.strip(), "  "), (text, "    ")):
-        yield from click.wrap_text(words, width, indent, " " * (len(indent) + 2)).splitlines()
+    yield heading
+    for name, text in entries:
+        line = f"  {name}  {text}"
+        if len(line) <= width:
+            yield line
+            continue
+        for words, indent in ((name.strip(), "  "), (text, "    ")):
+            wrapped = click.wrap_text(words, width, indent, " " * (len(indent) + 2))
+            yield from wrapped.splitlines()
 
 
 def plainly(value: float, figures: int) -> str:
@@ -256,36 +289,94 @@ def _consent(what: "Consentable") -> bool:
     return str(answer).strip() == name
 
 
+PACE_SECONDS = 60.0
+"""How far back calls per second are counted, so that a slow model is not told at the pace of the last one."""
+
+
+class _Pace:
+    """How many calls were answered a second lately."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def __call__(self, step: "RunStep", now: float) -> str:
+        """With the step's calls counted in; empty while nothing can be said."""
+        if not self._seen or step.calls < self._seen[-1][1]:
+            self._seen.clear()
+        self._seen.append((now, step.calls))
+        while len(self._seen) > 2 and now - self._seen[1][0] > PACE_SECONDS:
+            self._seen.popleft()
+        (begun, before), (_, calls) = self._seen[0], self._seen[-1]
+        if now <= begun or calls == before:
+            return ""
+        return f"{amount((calls - before) / (now - begun))} calls/s"
+
+
+def _cost(step: "RunStep") -> str:
+    """What a run has cost so far; empty where no price is known."""
+    if step.cost is None:
+        return ""
+    return f"{'' if step.cost.whole else 'at least '}US $ {dollars(step.cost.usd)}"
+
+
+def dollars(usd: float) -> str:
+    """To the cent, and less than a dollar to two figures."""
+    return f"{usd:,.2f}" if usd >= 1 else plainly(usd, 2)
+
+
+ROOMY, BAR, NAMED = 100, 14, 12
+"""Columns from which there is a bar, columns that it takes, and columns of what a run does that the number of
+tokens may not take."""
+
+
 @contextmanager
 def progress() -> "Iterator[Callable[[RunStep], None]]":
-    """Shows a run's progress with the time left: a bar on a terminal, else a line each tenth."""
+    """Shows how far a run is, how many calls it answers a second, what it has cost and the time left: in one
+    line on a terminal, else a line each tenth."""
     if not sys.stderr.isatty():
         yield _Lines()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
+    console = Console(stderr=True)
+    roomy = console.width >= ROOMY
+    whole = Column(no_wrap=True, overflow="ignore")
+    remaining = TimeRemainingColumn(table_column=whole)
+    remaining.max_refresh = 0.0  # else it shows for a while what was true of the step before
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[spent]}"),
-        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        *([BarColumn(BAR)] if roomy else []),
+        TextColumn("{task.fields[facts]}", markup=False, table_column=whole),
+        remaining,
+        TextColumn("{task.fields[left]}", table_column=whole),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=console, expand=False) as bar:
         _LIVE.append(bar)
-        task = bar.add_task("reading the spec", total=None, spent="")
+        task = bar.add_task("reading the spec", total=None, facts="", left="")
+        pace = _Pace()
 
         def show(step: "RunStep") -> None:
             if step.found:
                 bar.console.print(visible(str(step)), markup=False, highlight=False)
                 return
             text = f"{step.model}: {step.doing}" if step.model and step.doing else step.doing or step.model
+            share = f"{100 * step.done // step.total} %" if step.total else ""
+            beside = [pace(step, time.monotonic()), _cost(step)]
+            width = console.width - (BAR + 1 if roomy else 0) - _LEFT
+            for first, least in ((step.tokens, NAMED), (share, 4)):
+                told = "  ".join(filter(None, [first, *beside]))
+                if width - len(told) >= least:
+                    break
             bar.update(
                 task,
-                description=visible(text),
+                # What stands in front gives way, so that the numbers and the time stay whole.
+                description=_shortened(visible(text), max(width - len(told), 4)),
                 completed=step.done,
                 total=step.total or None,
-                spent=f"{step.tokens}, left" if step.tokens else "",
+                facts=told,
+                left="left" if step.total else "",
             )
 
         try:
@@ -294,30 +385,45 @@ def progress() -> "Iterator[Callable[[RunStep], None]]":
             _LIVE.remove(bar)
 
 
+_LEFT = len(" -:--:-- left ")
+"""Columns that the time left takes with the gaps around it."""
+
+
+def _shortened(text: str, room: int) -> str:
+    """What a run does, as long as there is room for it."""
+    from rich.cells import cell_len, set_cell_size
+
+    return text if cell_len(text) <= room else f"{set_cell_size(text, room - 1)}…"
+
+
 class _Lines:
     """Progress where there is no terminal."""
 
     def __init__(self) -> None:
         self._tenth, self._begun, self._said = -1, time.monotonic(), ""
+        self._pace = _Pace()
 
     def __call__(self, step: "RunStep") -> None:
+        now = time.monotonic()
+        pace = self._pace(step, now)
         if step.doing:
             if str(step) != self._said:
                 print(visible(str(step)), file=sys.stderr, flush=True)
-            self._said, self._begun = str(step), time.monotonic() if not step.done else self._begun
+            self._said, self._begun = str(step), now if not step.done else self._begun
             return
         if not step.total:
             return
         tenth = 10 * step.done // step.total
         if tenth > self._tenth:
             self._tenth = tenth
-            spent = time.monotonic() - self._begun
-            left = f", about {spent * (step.total / step.done - 1):.0f} s left" if step.done > 0 else ""
-            print(
-                f"{step.model}: {10 * tenth} % of at most {step.total:,} tokens{left}",
-                file=sys.stderr,
-                flush=True,
+            left = (now - self._begun) * (step.total / step.done - 1) if step.done > 0 else None
+            facts = (
+                f"{step.model}: {10 * tenth} % of at most {step.total:,} tokens",
+                pace,
+                f"{_cost(step)} so far" if _cost(step) else "",
+                f"about {left:.0f} s left" if left is not None else "",
             )
+            print(visible(", ".join(filter(None, facts))), file=sys.stderr, flush=True)
 
 
 def score_table(report: "ScoreboardReport") -> Iterator[str]:
@@ -342,7 +448,7 @@ def score_table(report: "ScoreboardReport") -> Iterator[str]:
     if any(board.few for board in report.benchmarks):
         import click
 
-        yield from (click.wrap_text(FEW_UNITS, WIDTH), "")
+        yield from (click.wrap_text(FEW_UNITS, text_width()), "")
 
 
 def _statistic_table(report: "ScoreboardReport") -> Iterator[str]:

@@ -74,12 +74,18 @@ def item_link(stamp: str, benchmark: str, item: str, store: StoreSide = "", **wi
     return address("item", {**where, **within})
 
 
-def sample_link(stamp: str, key: str, item: str, replicate: int = 0, store: StoreSide = "") -> str:
-    """One item asked once in a cell: prompt, response, calls."""
-    return address(
-        "sample",
-        {"study": stamp_prefix(stamp), "store": store, "cell": key, "item": item, "replicate": replicate},
-    )
+def sample_link(
+    stamp: str, key: str, item: str, replicate: int = 0, store: StoreSide = "", within: str = ""
+) -> str:
+    """One item asked once in a cell: prompt, response, calls. `within` is the query of the list of samples
+    that it is one of."""
+    place: dict[str, Value] = {"cell": key, "item": item, "replicate": replicate, "list": within}
+    return address("sample", {"study": stamp_prefix(stamp), "store": store, **place})
+
+
+def labels(stamp: str, store: StoreSide = "") -> str:
+    """What people said of answers in the viewer."""
+    return address("labels", {"study": stamp_prefix(stamp), "store": store})
 
 
 def side_by_side(

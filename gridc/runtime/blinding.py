@@ -303,6 +303,11 @@ def labels_of(spec: Spec, cell: Cell, item: Item) -> tuple[str, ...]:
     return (cell.setting.labels_of(item) or item.options) if names is None else tuple(names)
 
 
+def allowed_labels(spec: Spec, cell: Cell, item: Item) -> tuple[str, ...]:
+    """The labels that people can give a response: those that it can get, and that it says none of them."""
+    return tuple(dict.fromkeys((*labels_of(spec, cell, item), UNREADABLE)))
+
+
 def auditable(plan: Plan) -> Iterator[Cell]:
     """The cells whose answers are texts that are read to something: people give labels, and no numbers."""
     return (cell for cell in plan.cells() if not (cell.setting.ranks or cell.setting.gives_numbers))
@@ -360,8 +365,7 @@ def sheet_at(
             item = items[response.place[1]]
             responses.append(BlindedResponse(response.place, response.benchmark, clean.text, clean.removed))
             question = render_prompt("{{ question }}", item, (), cell.setting.options, cell.setting.look)
-            labels = labels_of(plan.study.spec, cell, item)
-            shown[response.place] = (question, tuple(dict.fromkeys((*labels, UNREADABLE))))
+            shown[response.place] = (question, allowed_labels(plan.study.spec, cell, item))
     made = blind(stamp, about, plan.study.spec.sampling.seed, nonce, responses)
     placed = ((blinded, shown[made.places[blinded.uuid]]) for blinded in made.responses)
     rows = (AuditRow(blinded.uuid, asks, blinded.text, allowed) for blinded, (asks, allowed) in placed)

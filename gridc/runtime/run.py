@@ -46,12 +46,21 @@ from gridc.schema.models import engine_kind
 from gridc.schema.spec import Budget, Spec
 
 
+@dataclass(frozen=True, slots=True)
+class RunCost:
+    """US dollars that a run has cost; `whole` is False where some requests had no price."""
+
+    usd: float
+    whole: bool
+
+
 class Meter:
     """Counts what a run spends. Time counts from when the meter is made.
 
     `reached` is the cap that the next task or request would have passed, as it is told; None while there is
     none. Calls, tokens and time are those of this run; `spent_usd` is what earlier runs into the same store
-    have spent or may have spent, because money is gone whichever run it was.
+    have spent or may have spent, because money is gone whichever run it was. `answered` are the calls that
+    got their answer in this run.
     """
 
     def __init__(self, budget: Budget, spent_usd: float = 0.0, stops_early: bool = False) -> None:
@@ -62,7 +71,9 @@ class Meter:
         self._calls = self._tokens = 0
         self._held_tokens, self._held_usd, self._usd = 0, 0.0, spent_usd
         self._awaited_calls = self._awaited_tokens = 0
-        self._begun = time.monotonic()
+        self._begun, self._earlier_usd = time.monotonic(), spent_usd
+        self._priced = self._unpriced = False
+        self.answered = 0
 
     def admit(self, task: PendingBatch) -> bool:
         """Whether a task may begin, which then counts as spent. After one that may not, none may.
@@ -125,6 +136,13 @@ class Meter:
         self._held_usd = max(0.0, self._held_usd - (most.usd or 0.0)) if self._held_tokens else 0.0
         self._tokens += took.tokens
         self._usd += took.usd or 0.0
+        self._priced |= took.usd is not None
+        self._unpriced |= took.usd is None
+
+    @property
+    def cost(self) -> "RunCost | None":
+        """What this run has cost so far; None while no request had a price."""
+        return RunCost(max(0.0, self._usd - self._earlier_usd), not self._unpriced) if self._priced else None
 
     def returned(self, most: CallCost, took: CallCost) -> None:
         """Count a finished request of an earlier run at what it `took`; the money spent included its
@@ -219,13 +237,15 @@ def require_prices(spec: Spec, prices: Mapping[str, TokenPrice]) -> None:
 class RunStep:
     """How far a run is: the most tokens of the batches that are done, and of all that were missing. `doing`
     says what goes on before a model (empty: before any) is asked, and is empty while it is asked. What is
-    `found` is to stay on a screen."""
+    `found` is to stay on a screen. `calls` got their answers so far, in this run, which has cost `cost`."""
 
     model: str
     done: int
     total: int
     doing: str = ""
     found: bool = False
+    calls: int = 0
+    cost: RunCost | None = None
 
     @property
     def tokens(self) -> str:
@@ -431,7 +451,7 @@ def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch, m
         watch(RunStep(stage.name, 0, total, _preparing(plan, stage.name)))
         stage.engine.effective()
         stage.engine.rest()
-    progress = _Progress(watch, total)
+    progress = _Progress(watch, total, meter)
     for stage in stages:
         meter.expect(store.unanswered(stage.number), stage.cost)
     with ExitStack() as opened:
@@ -459,11 +479,13 @@ class _Progress:
 
     watch: Watch
     total: int
+    meter: Meter
     done: int = 0
 
     def tell(self, model: str, doing: str = "") -> None:
         """Say how far the run is."""
-        self.watch(RunStep(model, self.done, self.total, doing))
+        calls, cost = self.meter.answered, self.meter.cost
+        self.watch(RunStep(model, self.done, self.total, doing, calls=calls, cost=cost))
 
 
 def _finish(
@@ -497,7 +519,7 @@ def _judge(
         watch(RunStep(stage.name, 0, stage.cost, _preparing(plan, stage.name)))
         _record_load(stage, store, plan)
     first = early.watch_judge(plan, store, stage)
-    yield from _ask(stage, store, plan, _Progress(watch, stage.cost), meter, first)
+    yield from _ask(stage, store, plan, _Progress(watch, stage.cost, meter), meter, first)
     if rests:
         stage.engine.rest()
 
@@ -519,6 +541,7 @@ def _ask(
                 continue
             store.answer(answered.answers, answered.spending)
             progress.done += answered.task.batch.cost
+            meter.answered += len(answered.answers)
             progress.tell(part.name)
             unreadable = first.add(len(answered.answers)) if meter.stops_early else None
             if unreadable is not None:

@@ -9,15 +9,15 @@ from gridc.compiler.grid.cells import Cell, anchored
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, IncompleteError, UsageError
 from gridc.files import write_atomic
+from gridc.numbers import counted
 from gridc.reports.exchange.audit_sheet import (
-    FilledRow,
     are_votes,
     as_csv,
     as_page,
     labels_in,
     read_people,
 )
-from gridc.reports.exchange.votes import votes_in
+from gridc.reports.exchange.votes import ReadVotes, votes_in
 from gridc.reports.findings.corrected import pairs_read
 from gridc.reports.findings.labels import AuditFinding, audits
 from gridc.reports.statements.labels import audit_sentences
@@ -189,8 +189,9 @@ def audit_read(place: Place, files: Sequence[Path]) -> TakenLabels:
     with Writer(path) as writer:
         drawn = list(sheets(plan, writer))
         if are_votes(filled):
-            sheet = take_votes(plan, writer, votes_in(plan, writer, filled, drawn))
-            given = _given(sheet, filled)
+            read = votes_in(plan, writer, filled, drawn)
+            sheet = take_votes(plan, writer, read.votes)
+            given = _given(sheet, read)
         else:
             taken = {each.about for each in drawn if writer.labels(plan.study_digest, each.about)}
             sheet, labels = labels_in(filled, drawn, taken)
@@ -200,10 +201,14 @@ def audit_read(place: Place, files: Sequence[Path]) -> TakenLabels:
     return TakenLabels(sheet.about, found, (*filter(None, [given]), *sentences))
 
 
-def _given(sheet: Sheet, filled: Sequence[FilledRow]) -> str:
-    people, responses = len({row.annotator for row in filled}), len(sheet.rows)
-    labels = f"{len(filled):,} labels" if people == 1 else f"{len(filled):,} labels by {people:,} people"
+def _given(sheet: Sheet, read: ReadVotes) -> str:
+    people = len({annotator for given in read.votes.values() for annotator in given})
+    labels = counted(sum(len(given) for given in read.votes.values()), "label")
+    labels = labels if people == 1 else f"{labels} by {people:,} people"
+    before = f"; {counted(read.before, 'label')} read before" if read.before else ""
+    comments = f"; {counted(read.comments, 'comment')} without a label" if read.comments else ""
     return (
-        f"{sheet.about}: {labels}, of {responses:,} responses that gridc did not draw; where a model has "
-        "responses without a label, those with one are taken as drawn at random"
+        f"{sheet.about}: {labels}, of {counted(len(sheet.rows), 'response')} that gridc did not draw; where "
+        "a model has responses without a label, those with one are taken as drawn at random"
+        f"{before}{comments}"
     )

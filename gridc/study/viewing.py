@@ -1,12 +1,15 @@
 """Show what a store holds: as pages on this machine, or as files."""
 
 import json
+import shlex
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
+from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
 from gridc.reports import page_links
@@ -17,12 +20,14 @@ from gridc.reports.findings.item_counts import readings_of
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import item_outcomes
 from gridc.reports.verification import MOST_JSON
+from gridc.runtime.blinding import allowed_labels, auditable
 from gridc.runtime.store.store import Store
 from gridc.study import LogOptions
 from gridc.study.place import Place, operand
 from gridc.study.recorded import certify, is_log_path
 from gridc.viewer import server
 from gridc.viewer.figures import StatedCurves
+from gridc.viewer.labels import LabelFile
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import MOST_PAGES, ExportedPages, export_pages
 from gridc.viewer.store import StoredStudy, Tags
@@ -63,8 +68,9 @@ def _opened(places: list[Place], options: LogOptions | None = None) -> Iterator[
             given = place.spec.parent if place.spec.name == "gridcard.toml" else place.spec
             logs = _of_logs(given, options, stack)
             read += logs is not None
-            path, tags, named, curves = _store(place) if logs is None else (logs, {}, None, None)
-            source = OpenStore(path, tags, curves, named)
+            opened = _store(place) if logs is None else ViewedStore(logs)
+            named = opened.named
+            source = OpenStore(opened.path, opened.tags, opened.curves, named, opened.labels)
             stack.callback(source.close)
             sources.append(source)
             with source.reader.moment() as moment:
@@ -87,16 +93,26 @@ def _of_logs(path: Path, options: LogOptions | None, opened: ExitStack) -> Path 
     return folder / f"{path.name}.sqlite"
 
 
-def _store(place: Place) -> tuple[Path, Tags, str | None, StatedCurves | None]:
-    """The store that a path means, the tags of its items as far as they are known, how the stamp of the study
-    begins that is meant (None: the only one), and its curves: the path of a store, of a folder with one, of a
-    bundle, or of a spec."""
+class ViewedStore(NamedTuple):
+    """A store and what is known beside it: the tags of its items, how the stamp of the study begins that is
+    meant (None: the only one), its curves, and where people's labels are kept."""
+
+    path: Path
+    tags: Tags = {}  # noqa: RUF012
+    named: str | None = None
+    curves: StatedCurves | None = None
+    labels: LabelFile | None = None
+
+
+def _store(place: Place) -> ViewedStore:
+    """The store that a path means: the path of a store, of a folder with one, of a bundle, or of a spec.
+    Labels are kept where there is a spec: it says which labels an answer can have, and reads them back."""
     folder = place.spec.parent if place.spec.name == "gridcard.toml" else place.spec
     if is_bundle(folder):
-        return folder / "results" / "store.sqlite", _listed_tags(folder / ITEMS), None, None
+        return ViewedStore(folder / "results" / "store.sqlite", _listed_tags(folder / ITEMS))
     given, named = operand(str(place.spec if place.spec.exists() else folder))
     if given.suffix in (".sqlite", ".db"):
-        return given, {}, named, None
+        return ViewedStore(given, named=named)
     compiled = place.compiled()
     tags = {
         name: {item.id: item.tags for item in items.sampled} for name, items in compiled.study.items.items()
@@ -105,7 +121,34 @@ def _store(place: Place) -> tuple[Path, Tags, str | None, StatedCurves | None]:
     curves = StatedCurves(plan.study_digest, partial(_curves, plan, path)) if plan.study.spec.curve else None
     with Store.open(path) as store:
         ran = plan.study_digest in store.stamps()  # the spec may have been changed since
-    return path, tags, plan.study_digest if ran else None, curves
+    stamp = plan.study_digest
+    kept = path.with_name(f"labels-{stamp[:12]}.jsonl")
+    labels = LabelFile(kept, stamp, _allowed(plan), _reads(place, kept)) if ran else None
+    return ViewedStore(path, tags, stamp if ran else None, curves, labels)
+
+
+def _reads(place: Place, labels: Path) -> str:
+    """The command that reads labels back, from any folder."""
+    options = {"--data": place.data, "--models": place.models, "--out": place.results}
+    given = [part for name, path in options.items() if path for part in (name, str(path))]
+    return shlex.join(["gridc", "audit", "read", str(labels), str(place.spec), *given])
+
+
+def _allowed(plan: Plan) -> Callable[[str, str], tuple[str, ...]]:
+    """The labels that people can give the answer of a cell to an item: those of a sheet of `gridc audit`;
+    none where nothing is read from a text."""
+    cells = {cell.key: cell for cell in auditable(plan)}
+
+    @cache
+    def items(key: str) -> dict[str, Item]:
+        return {item.id: item for item in plan.items(cells[key])}
+
+    def allowed(key: str, item: str) -> tuple[str, ...]:
+        if key not in cells or item not in items(key):
+            return ()
+        return allowed_labels(plan.study.spec, cells[key], items(key)[item])
+
+    return allowed
 
 
 def _curves(plan: Plan, path: Path) -> tuple[CurveFinding, ...]:

@@ -10,12 +10,14 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
 from gridc.reports import page_links
 from gridc.reports.comparison.pairing import PairedItems
+from gridc.viewer.downloads import differing_table, stores_table
 from gridc.viewer.lists import LOOK_SECONDS, ROWS, response
 from gridc.viewer.store import Moment, StoredCell, absent
 from gridc.viewer.view import View
@@ -39,10 +41,14 @@ class CellPair:
     items: PairedItems
 
     @property
-    def points(self) -> float | None:
+    def difference(self) -> Fraction | None:
         if self.a.score is None or self.b.score is None:
             return None
-        return float(100 * (self.b.score - self.a.score))
+        return 100 * (self.b.score - self.a.score)
+
+    @property
+    def points(self) -> float | None:
+        return None if self.difference is None else float(self.difference)
 
 
 def differences_page(view: View) -> dict[str, Any]:
@@ -68,6 +74,7 @@ def differences_page(view: View) -> dict[str, Any]:
     return {
         **values,
         **part,
+        "csv": partial(stores_table, pairs),
         "rows": rows,
         "alone": [
             (name, len(side.study.cells) - len(pairs), pairing.why(number))
@@ -112,7 +119,7 @@ def _benchmarks_of(view: View, second: View) -> dict[str, Any]:
     if both is None:
         raise absent(f"the second store has no cell that is paired with `{cell.key}`")
     sides = (view.moment, cell), (second.moment, both.b)
-    items = differing_page(view.request.query, *sides, both.items.partners)
+    items = differing_page(view.request.query, *sides, both.items.partners, ("first", "second"))
     return {"one": cell, "other": both.b, **items}
 
 
@@ -236,14 +243,17 @@ def differing_page(
     left: tuple[Moment, StoredCell],
     right: tuple[Moment, StoredCell],
     partners: Mapping[str, str] | None = None,
+    names: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
     """What a page about two cells shows: the items that differ as the query says, with both responses to
-    each, and how many there are of each kind."""
+    each, and how many there are of each kind. Its table calls the cells by their models, or by `names`."""
     differ = query.get("differ") or "score"
     page = differing_items_page(
         left, right, differ, query.get("after") or None, query.get("before") or None, partners
     )
+    every = (pair for pair in _pairs(left, right, partners, None, False) if pair.is_(differ))
     return {
+        "csv": partial(differing_table, every, *(names or (left[1].model, right[1].model))),
         "differ": differ,
         "kinds": DIFFER,
         "page": page,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gridc.reports.page_links import Value
+from gridc.viewer.conditions import Condition
 from gridc.viewer.store import Moment, StoredCell, StoredItems, StoredStudy, absent
 
 OUTCOMES = {"": "any", "earned": "scored points", "nothing": "scored nothing", "waiting": "not scored yet"}
@@ -27,7 +28,7 @@ AXIS = "axis."
 @dataclass(frozen=True, slots=True)
 class Filters:
     """Filters of a list of samples; what is empty lets all pass. `levels` by axis. `tag` is `name:value`,
-    `item` a part of an item's id, `q` words that the prompt or the response has."""
+    `item` a part of an item's id, `q` words that the prompt or the response has, `where` a condition."""
 
     model: str = ""
     benchmark: str = ""
@@ -42,11 +43,13 @@ class Filters:
     q: str = ""
     within: str = ""
     sort: str = ""
+    where: Condition | None = None
 
     def query(self) -> dict[str, Value]:
         """As an address has them."""
         own = {name: getattr(self, name) for name in _PLAIN}
-        return {**own, **{f"{AXIS}{axis}": level for axis, level in self.levels.items()}}
+        where = {} if self.where is None else {"where": self.where.text}
+        return {**own, **{f"{AXIS}{axis}": level for axis, level in self.levels.items()}, **where}
 
     @property
     def by_item(self) -> bool:
@@ -72,6 +75,10 @@ class Filters:
     def condition(self) -> str:
         """The same on rows of `sample`, as SQL without values."""
         return f"{_OUTCOME[self.outcome]} AND {_READ[self.read]}"
+
+    def holds(self, cell: StoredCell) -> str:
+        """Whether the stated condition holds, as SQL: a value of a row of `sample` of this cell."""
+        return "TRUE" if self.where is None else self.where.sql(cell)
 
     def items(self, items: StoredItems, benchmark: str) -> frozenset[str] | None:
         """The items of a benchmark that pass; None where all do."""
@@ -123,7 +130,7 @@ def read_filters(query: Mapping[str, str], study: StoredStudy, sorts: Iterable[s
     for name, values in known.items():
         if name in plain:
             _one_of(plain[name], values, name)
-    return Filters(levels=levels, **plain)
+    return Filters(levels=levels).but(**plain)
 
 
 def _one_of(value: str, values: Iterable[str], what: str) -> None:
@@ -140,22 +147,28 @@ LOOK_SECONDS = 0.15
 EXCERPT = 300
 """Characters of a response that a list shows."""
 
+AT_ONCE = 200
+"""Rows of a cell that are passed over before the time is looked at."""
+
 FEW = 400
 """Items that are looked up one by one; of more, the rows of a cell are filtered."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListPosition:
-    """A place in a list: a sample, and whether the page ends before it instead of beginning behind it."""
+    """A place in a list: a sample, and whether the page ends before it instead of beginning behind it.
+    `number` is that of the sample among all in the list, from 1; 0 where nobody counted them."""
 
     cell: int
     item: str
     replicate: int
     back: bool = False
+    number: int = 0
 
     def text(self) -> str:
         """As an address has it."""
-        return json.dumps([self.cell, self.replicate, int(self.back), self.item], separators=(",", ":"))
+        place = [self.cell, self.replicate, int(self.back), self.number, self.item]
+        return json.dumps(place, separators=(",", ":"))
 
     @classmethod
     def read(cls, text: str) -> "ListPosition | None":
@@ -163,11 +176,11 @@ class ListPosition:
         if not text:
             return None
         try:
-            cell, replicate, back, item = json.loads(text)
-            if not all(type(number) is int and abs(number) < 2**63 for number in (cell, replicate, back)):
+            cell, replicate, back, number, item = json.loads(text)
+            if not all(type(part) is int and abs(part) < 2**63 for part in (cell, replicate, back, number)):
                 raise ValueError
             item.encode()
-            return cls(cell, str(item), replicate, bool(back))
+            return cls(cell, str(item), replicate, bool(back), max(number, 0))
         except (ValueError, TypeError, AttributeError, RecursionError):
             raise absent(f"`{text[:40]}` is not a place in a list") from None
 
@@ -197,10 +210,12 @@ class ListedSample:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """A page of a list. `before` and `after` are the places of the pages around it, None at an end. `partial`
-    says that the time was over before the page was full: the next one begins where this one stopped."""
+    """A page of a list, whose first row is number `first` of the list, from 1. `before` and `after` are the
+    places of the pages around it, None at an end. `partial` says that the time was over before the page was
+    full: the next one begins where this one stopped."""
 
     rows: tuple[ListedSample, ...]
+    first: int
     before: ListPosition | None
     after: ListPosition | None
     partial: bool
@@ -225,38 +240,80 @@ def listed_samples(
     filters: Filters,
     place: ListPosition | None,
     cells: Sequence[StoredCell] | None = None,
+    most: int = ROWS,
 ) -> ListPage:
-    """A page of the samples that pass the filters, of these cells or of all that pass."""
+    """A page of at most so many of the samples that pass the filters, of these cells or of all that pass."""
     chosen = filters.cells(study) if cells is None else list(cells)
     walk = _by_item if filters.sort == "item" else _by_cell
     back = place is not None and place.back
+    begun = None if place is None else replace(place, number=0)
     deadline = time.monotonic() + LOOK_SECONDS
     steps: list[FoundSample] = []
     reached: ListPosition | None = None
     for step in walk(moment, chosen, items, filters, place, back):
         if isinstance(step, ListPosition):
-            if time.monotonic() > deadline and step != place:
+            if time.monotonic() > deadline and step != begun:
                 reached = step
                 break
         else:
             steps.append(step)
-            if len(steps) > ROWS:
+            if len(steps) > most:
                 break
-    full = len(steps) > ROWS
-    del steps[ROWS:]
+    full = len(steps) > most
+    del steps[most:]
     if back:
         steps.reverse()
     rows = tuple(sample_row(moment, found_sample) for found_sample in steps)
+    start = 0 if place is None else place.number
+    first = max(start - len(rows), 1) if back else start + 1
     ends = (rows[0].place, rows[-1].place) if rows else (place, place)
-    onward = full or reached is not None
-    further = _with_direction(ends[0] if back else ends[1], back) if full else reached
-    came = _with_direction(ends[1] if back else ends[0], not back) if place is not None else None
-    before, after = (further if onward else None, came) if back else (came, further if onward else None)
-    return ListPage(rows, before, after, reached is not None)
+    onward = (ends[0] if back else ends[1]) if full else reached
+    came = None if place is None else (ends[1] if back else ends[0])
+    before, after = (onward, came) if back else (came, onward)
+    return ListPage(
+        rows,
+        first,
+        None if before is None else replace(before, back=True, number=first),
+        None if after is None else replace(after, back=False, number=first + len(rows) - 1),
+        reached is not None,
+    )
 
 
-def _with_direction(place: ListPosition | None, back: bool) -> ListPosition | None:
-    return None if place is None else ListPosition(place.cell, place.item, place.replicate, back)
+def every_sample(
+    moment: Moment,
+    study: StoredStudy,
+    items: StoredItems,
+    filters: Filters,
+    cells: Sequence[StoredCell] | None = None,
+) -> Iterator[FoundSample]:
+    """All samples of a list, in its order."""
+    chosen = filters.cells(study) if cells is None else list(cells)
+    walk = _by_item if filters.sort == "item" else _by_cell
+    return (
+        step
+        for step in walk(moment, chosen, items, filters, None, False)
+        if not isinstance(step, ListPosition)
+    )
+
+
+COUNT_SECONDS = 0.5
+"""How long a page counts the rows of its list."""
+
+
+def counted_samples(
+    moment: Moment, study: StoredStudy, items: StoredItems, filters: Filters
+) -> tuple[int, bool]:
+    """How many samples pass the filters, and whether these are all: False where the time was over."""
+    cells = filters.cells(study)
+    if not filters.by_item and filters.where is None:
+        return filters.samples(study), True
+    deadline, found = time.monotonic() + COUNT_SECONDS, 0
+    for step in _by_cell(moment, cells, items, filters, None, False):
+        if not isinstance(step, ListPosition):
+            found += 1
+        elif time.monotonic() > deadline:
+            return found, False
+    return found, True
 
 
 def _by_cell(
@@ -282,14 +339,14 @@ def _by_cell(
             here += f" AND item IN ({','.join('?' * len(wanted))})"
             some = [*some, *sorted(wanted)]
         rows = moment.rows(
-            f"""SELECT item, replicate, choice, score, evidence FROM sample WHERE cell = ? AND {here}
-                ORDER BY item {order}, replicate {order}""",
+            f"""SELECT item, replicate, choice, score, evidence, {filters.holds(cell)} FROM sample
+                WHERE cell = ? AND {here} ORDER BY item {order}, replicate {order}""",
             some,
         )
-        for number, (item, replicate, *outcome) in enumerate(rows, 1):
-            if wanted is None or item in wanted:
+        for number, (item, replicate, *outcome, holds) in enumerate(rows, 1):
+            if holds and (wanted is None or item in wanted):
                 yield (cell, item, replicate, *outcome)
-            elif number % 1000 == 0:
+            elif number % AT_ONCE == 0:
                 yield ListPosition(cell.id, item, replicate, back)
         yield ListPosition(cell.id, "" if back else _LAST, -1 if back else 2**62, back)
 
@@ -344,16 +401,16 @@ def _of_item(
         if same and place is not None and (cell.id > place.cell if back else cell.id < place.cell):
             continue
         rows = moment.rows(
-            f"""SELECT item, replicate, choice, score, evidence FROM sample
+            f"""SELECT item, replicate, choice, score, evidence, {filters.holds(cell)} FROM sample
                 WHERE cell = ? AND item = ? AND {filters.condition()} ORDER BY replicate {order}""",
             [cell.id, item],
         )
-        for _, replicate, *outcome in rows:
+        for _, replicate, *outcome, holds in rows:
             here = place is not None and same and cell.id == place.cell
             passed = place is not None and (
                 replicate >= place.replicate if back else replicate <= place.replicate
             )
-            if not (here and passed):
+            if holds and not (here and passed):
                 yield (cell, item, replicate, *outcome)
 
 
@@ -362,7 +419,7 @@ def sample_row(moment: Moment, found_sample: FoundSample) -> ListedSample:
     cell, item, replicate, choice, score, evidence = found_sample
     text = response(moment, cell.id, item, replicate)
     return ListedSample(
-        cell, item, replicate, choice, score, _margin(evidence),
+        cell, item, replicate, choice, score, read_margin(evidence),
         None if text is None else text[:EXCERPT], text is not None and len(text) > EXCERPT,
     )  # fmt: skip
 
@@ -393,7 +450,8 @@ def generated(answer: str | None) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _margin(evidence: str | None) -> float | None:
+def read_margin(evidence: str | None) -> float | None:
+    """By how many nats the chosen candidate leads, from stored evidence; None where nothing was ranked."""
     document = loaded(evidence) if evidence is not None else None
     margin = document.get("margin") if isinstance(document, dict) else None
     return float(margin) if isinstance(margin, (int, float)) else None

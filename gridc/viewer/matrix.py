@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -12,12 +11,12 @@ from gridc.reports.page_links import Value
 from gridc.statistics.envelope import Direction
 from gridc.viewer.lists import AXIS, Filters, read_filters
 from gridc.viewer.store import StoredCell, StoredStudy, absent
-from gridc.viewer.view import View
+from gridc.viewer.view import NO_PART, PageExtent, View
 
 ORDERS = {"": "most different first", "hard": "hardest first", "item": "by id"}
 
 COLUMNS, SAMPLES = 24, 200_000
-"""At most so many columns are shown, with at most so many samples in them, or the first alone."""
+"""A part has at most so many columns, with at most so many samples in them, or one alone."""
 
 ROWS = 50
 
@@ -36,18 +35,22 @@ class QuestionScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuestionMatrix:
-    """The rows of a benchmark that pass the filters. `more` counts the columns that are not shown."""
+    """The rows of a benchmark that pass the filters. `columns` are part `window` of `windows`, and `variants`
+    says which of all that pass."""
 
     benchmark: str
     filters: Filters
     columns: tuple[StoredCell, ...]
-    more: int
+    window: int
+    windows: int
+    variants: PageExtent
     rows: tuple[QuestionScore, ...]
 
     @property
     def within(self) -> dict[str, Value]:
         """How an address says which rows these are and in which order, beside their benchmark."""
-        return {key: value for key, value in self.filters.query().items() if key not in ("benchmark", "item")}
+        own = {key: value for key, value in self.filters.query().items() if key not in ("benchmark", "item")}
+        return {**own, "variants": self.window or None}
 
     def neighbours(self, item: str) -> tuple[str | None, str | None]:
         """The items before and behind one; None at an end, or where it is not among the rows."""
@@ -67,16 +70,32 @@ def read_matrix(view: View, query: Mapping[str, str], most: int = COLUMNS) -> Qu
     known = {name: query[name] for name in _FILTERS if name in query}
     axes = {name: value for name, value in query.items() if name.startswith(AXIS)}
     filters = read_filters({**known, **axes, "benchmark": benchmark}, study, ORDERS)
-    cells = filters.cells(study)
-    sizes = accumulate(cell.counts.trials for cell in cells)
-    columns = tuple(cell for cell, size in zip(cells, sizes, strict=True) if size <= SAMPLES)[:most]
-    columns = columns or tuple(cells[:1])
+    windows = _windows(filters.cells(study), most)
+    number = view.integer("variants", NO_PART)
+    if number >= len(windows):
+        raise absent(NO_PART.format(number))
+    columns = windows[number]
+    before = sum(map(len, windows[:number]))
+    variants = PageExtent(before + bool(columns), before + len(columns), sum(map(len, windows)))
     chosen = filters.items(view.items, benchmark)
     outcomes = _outcomes(view, benchmark, columns)
     if chosen is not None:
         outcomes = {item: own for item, own in outcomes.items() if item in chosen}
     rows = _rows(outcomes, view.study.directions.get(benchmark, Direction()), filters.sort)
-    return QuestionMatrix(benchmark, filters, columns, len(cells) - len(columns), rows)
+    return QuestionMatrix(benchmark, filters, columns, number, len(windows), variants, rows)
+
+
+def _windows(cells: Sequence[StoredCell], most: int) -> list[tuple[StoredCell, ...]]:
+    """The columns in parts, of which each is shown by itself; at least one part."""
+    parts: list[list[StoredCell]] = [[]]
+    size = 0
+    for cell in cells:
+        size += cell.counts.trials
+        if parts[-1] and (len(parts[-1]) == most or size > SAMPLES):
+            parts.append([])
+            size = cell.counts.trials
+        parts[-1].append(cell)
+    return [tuple(part) for part in parts]
 
 
 ItemOutcomes = tuple[tuple[int, int, int], ...]

@@ -5,22 +5,27 @@ shows follows from its address and the stores alone.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 from markupsafe import Markup
 
-from gridc.diagnostics.errors import GridcError
+from gridc.diagnostics.errors import FileError, GridcError
 from gridc.registry import Registry
 from gridc.reports import page_links
-from gridc.viewer import differences, figures
+from gridc.viewer import differences, downloads, figures
+from gridc.viewer.conditions import ALLOWED, ConditionError, Conditions
 from gridc.viewer.differences import differing_items_page, differing_page, partners_of
 from gridc.viewer.figures import MOST_SQUARES, flip_surface, largest, score_surface, total
+from gridc.viewer.labels import ChangedMeanwhileError, GivenLabel
 from gridc.viewer.lists import (
     AXIS,
     OUTCOMES,
     READ,
     SORTS,
     WITHIN,
+    Filters,
+    ListPage,
     ListPosition,
     listed_samples,
     outcomes,
@@ -30,14 +35,23 @@ from gridc.viewer.lists import (
 from gridc.viewer.matrix import ORDERS, ROWS, default_query, read_matrix
 from gridc.viewer.samples import SampleView, neighbours, sample_view
 from gridc.viewer.store import Moment, StoredCell, StoredStudy, absent, model_pairs
-from gridc.viewer.view import ANSWERED, Link, OpenStore, PageRequest, View, fill
+from gridc.viewer.view import ANSWERED, Link, OpenStore, PageExtent, PageRequest, View, fill
 
 PREVIEWED = 4
 """Benchmarks of which the first page shows questions."""
 CONFIGURATIONS = 100
-"""Configurations of a page about an item."""
+"""Configurations of a page about a pair of models."""
+VARIANTS = 96
+"""Answers of a page about an item."""
 PAGES: Registry[Callable[[View], dict[str, Any]]] = Registry()
-"""By the path of an address, and the name of the template: what fills it."""
+"""By the path of an address, and the name of the template: what fills it; as `csv` what makes its table."""
+
+
+class AfterLabel(NamedTuple):
+    """Where a form leads on to; or the page again, with what was typed, where nothing was kept."""
+
+    to: str
+    page: str | None = None
 
 
 class Viewer:
@@ -58,6 +72,14 @@ class Viewer:
         with self._looking(request) as view:
             return self._filled(f"{name}.html.jinja", view, PAGES[name](view))
 
+    def table(self, request: PageRequest) -> str:
+        """The table of a page as a CSV, all of its rows. Raises as `page`, and where a page has none."""
+        with self._looking(request) as view:
+            table = PAGES[request.page](view).get("csv") if request.page in PAGES else None
+            if table is None:
+                raise absent(f"there is no table of a page `{request.page}`")
+            return downloads.as_csv(table())
+
     def first_page(self) -> str:
         """The address to begin with where two stores are open."""
         with self._looking(PageRequest("compare", {}, str, live=True)) as view:
@@ -75,6 +97,35 @@ class Viewer:
 
             number = self._number(request.query.get("store", ""))
             yield self._view(request, number, moments[number], request.query.get("study", ""), second)
+
+    def label(self, form: Mapping[str, str]) -> "AfterLabel":
+        """Keep what a person says of an answer. Raises `StoreError` (GC615) for an answer that is not there,
+        or that nobody can label here."""
+        where = {name: form.get(name, "") for name in ("study", "store", "cell", "item", "replicate", "list")}
+        request = PageRequest("sample", {k: v for k, v in where.items() if v}, lambda path: path, live=True)
+        with self._looking(request) as view:
+            cell, item, replicate, labels = view.cell(), view.asked("item"), view.replicate, view.labels
+            sample = sample_view(view.moment, cell, item, replicate)
+            if labels is None or _label_form(view, sample) is None:
+                raise absent("this answer cannot be labelled here")
+            said = [form.get(name, "") for name in ("annotator", "label", "comment", "seen")]
+            try:
+                labels.give(cell, item, replicate, *said)
+            except ChangedMeanwhileError:
+                problem = "This answer was labelled in another window meanwhile. Saving again replaces that."
+            except FileError as error:
+                problem = "; ".join(filter(None, (error.diagnostics[0].message, error.diagnostics[0].help)))
+            else:
+                _, after = _around(view, cell, item, replicate)
+                goes_on = form.get("go") == "next" and after is not None
+                to = after if goes_on and after is not None else SamplePlace(cell, item, replicate)
+                return AfterLabel(
+                    page_links.sample_link(
+                        view.study.stamp, to.cell.key, to.item, to.replicate, view.side, where["list"]
+                    )
+                )
+            values = sample_page(view) | {"form": _label_form(view, sample, form, problem)}
+            return AfterLabel("", self._filled("sample.html.jinja", view, values))
 
     def failed(self, error: GridcError, to: Link) -> str:
         """A page that says what is wrong, as the command line would."""
@@ -140,6 +191,7 @@ def study_page(view: View) -> dict[str, Any]:
         )
     stated = view.source.curves
     return {
+        "csv": partial(downloads.cells_table, study.cells),
         "sections": sections,
         "stamps": view.source.studies.stamps(view.moment),
         "curves": stated is not None and stated.stamp == study.stamp,
@@ -152,6 +204,7 @@ def questions_page(view: View) -> dict[str, Any]:
     matrix = read_matrix(view, view.request.query)
     shown, part = view.part(matrix.rows, ROWS)
     return {
+        "csv": partial(downloads.questions_table, view, matrix),
         "matrix": matrix,
         "rows": shown,
         "axes": view.study.axes,
@@ -177,7 +230,8 @@ def surface_page(view: View) -> dict[str, Any]:
     a = a or known[0]
     roster = list(model_pairs(study, benchmark))
     cells = [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == a]
-    shown, part = view.part(cells, CONFIGURATIONS)
+    others = [study.at(b, benchmark, cell.configuration) if b else None for cell in cells]
+    shown, part = view.part(list(zip(cells, others, strict=True)), CONFIGURATIONS)
     drawn = None
     if len(cells) <= MOST_SQUARES:
         limit = largest(study, benchmark, tuple(roster[:100]))
@@ -189,7 +243,8 @@ def surface_page(view: View) -> dict[str, Any]:
         "models": known,
         "pairs": roster[:500],
         "surface": drawn,
-        "rows": [(cell, study.at(b, benchmark, cell.configuration) if b else None) for cell in shown],
+        "csv": partial(downloads.pair_table, list(zip(cells, others, strict=True)), a, b),
+        "rows": shown,
         **part,
     }
 
@@ -201,9 +256,11 @@ def cell_page(view: View) -> dict[str, Any]:
     filters = read_filters({**view.request.query, "sort": "", "model": "", "benchmark": ""}, study)
     page = listed_samples(view.moment, study, view.items, filters, _place(view), [cell])
     return {
+        "csv": partial(downloads.samples_table, view, filters, [cell]),
         "cell": cell,
         "filters": filters,
         "page": page,
+        "extent": _extent(page, cell.counts.of(filters.outcome, filters.read)),
         "switches": switches(study, cell),
         "siblings": study.siblings(cell),
         "tabs": [
@@ -238,60 +295,162 @@ def pair_page(view: View) -> dict[str, Any]:
 
 @PAGES.add("item")
 def item_page(view: View) -> dict[str, Any]:
-    """One item under every configuration, by model."""
+    """Every answer to one item, of the models and configurations that pass the filters. Of few models a row
+    is a configuration with an answer of each; of more it is one answer, so that no table is too wide."""
     study, benchmark, item = view.study, view.asked("benchmark"), view.asked("item")
-    cells = [cell for cell in study.cells if cell.benchmark == benchmark]
-    if not cells:
-        raise absent(f"the study has no benchmark `{benchmark}`")
-    configurations = list(dict.fromkeys(cell.configuration for cell in cells))
-    here, part = view.part(configurations, CONFIGURATIONS)
-    models = list(dict.fromkeys(cell.model for cell in cells))
     matrix = read_matrix(view, {**view.request.query, "item": ""})
     before, after = matrix.neighbours(item)
-    rows, held = [], None
-    for configuration in here:
-        row_cells = [study.at(model, benchmark, configuration) for model in models]
-        found = [outcomes(view.moment, cell, item) if cell else () for cell in row_cells]
-        first = next((cell for cell, outcome in zip(row_cells, found, strict=True) if cell and outcome), None)
-        held = held or first
-        if any(found):
-            texts = [
-                response(view.moment, cell.id, item, outcome[0][0]) if cell and outcome else None
-                for cell, outcome in zip(row_cells, found, strict=True)
-            ]
-            rows.append((configuration, list(zip(row_cells, found, texts, strict=True))))
-    if held is None:
-        raise absent(f"no cell of this page asks item `{item}` of `{benchmark}`")
+    asks = asks_item(view.moment, item)
+    every = [cell for cell in study.cells if cell.benchmark == benchmark and asks(cell)]
+    if not every:
+        raise absent(f"no cell asks item `{item}` of `{benchmark}`")
+    places = {cell.configuration: place for place, cell in reversed(list(enumerate(every)))}
+    passing = {cell.id for cell in matrix.filters.cells(study)}
+    answers = [cell for cell in every if cell.id in passing]
+    answers.sort(key=lambda cell: (places[cell.configuration], cell.id))
+    here, part = view.part(answers, VARIANTS)
+    models = list(dict.fromkeys(cell.model for cell in here))
+    beside = len(models) <= ANSWERED
+    rows: dict[str, dict[str, AnsweredVariant]] = {}
+    for cell in here:
+        found = outcomes(view.moment, cell, item)
+        answer = AnsweredVariant(cell, found, response(view.moment, cell.id, item, found[0][0]))
+        row = rows.setdefault(cell.configuration if beside else cell.key, {})
+        row[cell.model if beside else ""] = answer
     return {
+        "csv": partial(downloads.item_table, view, item, answers),
         "benchmark": benchmark,
         "item": item,
         "about": view.items.item(benchmark, item),
-        "models": models,
-        "rows": rows,
-        "shown": sample_view(view.moment, held, item, 0),
+        "columns": models if beside else [""],
+        "rows": list(rows.values()),
+        "shown": sample_view(view.moment, (here or every)[0], item, 0),
         "within": matrix.within if view.request.live else {},
+        "filters": matrix.filters,
+        "axes": study.axes,
+        "axis_prefix": AXIS,
+        "every": len(every),
         "before": before,
         "after": after,
         "source": study.sources.get(benchmark, ""),
         **part,
-        "configurations": len(configurations),
     }
+
+
+class AnsweredVariant(NamedTuple):
+    """The answer of a cell to an item: (replicate, choice, score) of each, and the first one's text, None
+    where nothing was generated."""
+
+    cell: StoredCell
+    outcomes: tuple[tuple[int, int | None, int | None], ...]
+    text: str | None
 
 
 @PAGES.add("sample")
 def sample_page(view: View) -> dict[str, Any]:
     """One item asked once in a cell."""
     cell, item, replicate = view.cell(), view.asked("item"), view.replicate
-    before, after = neighbours(view.moment, cell, item, replicate)
+    sample = sample_view(view.moment, cell, item, replicate)
+    before, after = _around(view, cell, item, replicate)
     return {
         "cell": cell,
-        "sample": sample_view(view.moment, cell, item, replicate),
+        "sample": sample,
+        "within": view.request.query.get("list", "") if view.request.live else "",
+        "form": _label_form(view, sample) if view.request.live else None,
         "about": view.items.item(cell.benchmark, item),
         "switches": switches(view.study, cell, asks_item(view.moment, item)),
         "siblings": list(filter(asks_item(view.moment, item), view.study.siblings(cell))),
         "replicates": outcomes(view.moment, cell, item),
         "before": before,
         "after": after,
+    }
+
+
+class SamplePlace(NamedTuple):
+    """Where a sample is that a page leads to."""
+
+    cell: StoredCell
+    item: str
+    replicate: int
+
+
+def _around(
+    view: View, cell: StoredCell, item: str, replicate: int
+) -> tuple[SamplePlace | None, SamplePlace | None]:
+    """The samples before and behind one: in the list that the address names, or else in its cell."""
+    listed = dict(parse_qsl(view.request.query.get("list", "")))
+    if not listed:
+        found = neighbours(view.moment, cell, item, replicate)
+        before, after = (None if place is None else SamplePlace(cell, *place) for place in found)
+        return before, after
+    try:
+        filters = _filters(view, listed)
+    except ConditionError as error:
+        raise absent(f"the list of this address has a condition that is none: {error}") from None
+
+    def nearest(back: bool) -> SamplePlace | None:
+        place = ListPosition(cell.id, item, replicate, back)
+        rows = listed_samples(view.moment, view.study, view.items, filters, place, most=1).rows
+        return SamplePlace(rows[0].cell, rows[0].item, rows[0].replicate) if rows else None
+
+    return nearest(True), nearest(False)
+
+
+class LabelForm(NamedTuple):
+    """What a page asks of a person about an answer. `label`, `comment` and `annotator` are filled in, `seen`
+    tells what is replaced, `others` are what other people said. `problem` says why nothing was kept."""
+
+    allowed: tuple[str, ...]
+    label: str
+    comment: str
+    annotator: str
+    seen: str
+    others: tuple[GivenLabel, ...]
+    problem: str = ""
+
+
+def _label_form(
+    view: View, sample: SampleView, typed: Mapping[str, str] | None = None, problem: str = ""
+) -> LabelForm | None:
+    """The form for an answer that people can label, with what they typed or said before."""
+    labels = view.labels
+    answered = sample.calls and all(call.answered and call.error is None for call in sample.calls)
+    allowed = labels.allowed(sample.cell.key, sample.item) if labels and answered else ()
+    if labels is None or not allowed:
+        return None
+    try:
+        given = labels.of(sample.cell, sample.item, sample.replicate)
+    except FileError as error:
+        given, problem = [], problem or error.diagnostics[0].message
+    who = typed.get("annotator", "") if typed else labels.annotator
+    mine = next((each for each in given if each.annotator == " ".join(who.split())), None)
+    said = (mine.label, mine.comment) if mine else ("", "")
+    if typed:
+        said = typed.get("label", ""), typed.get("comment", "")
+    others = tuple(each for each in given if each is not mine)
+    return LabelForm(allowed, *said, who, mine.seen if mine else "", others, problem)
+
+
+@PAGES.add("labels")
+def labels_page(view: View) -> dict[str, Any]:
+    """What people said of answers, and how it becomes an audit's labels."""
+    labels = view.labels
+    if labels is None:
+        raise absent("labels are kept only of the study whose spec was opened")
+    problem, given = None, list[GivenLabel]()
+    try:
+        given = list(labels.given().values())
+    except FileError as error:
+        problem = error
+    rows, part = view.part(given, ROWS)
+    return {
+        "csv": partial(downloads.labels_table, given),
+        "rows": [(each, view.study.at(*each.place[:3])) for each in rows],
+        "count": sum(bool(each.label) for each in given),
+        "path": labels.path,
+        "command": labels.command,
+        "problem": problem,
+        **part,
     }
 
 
@@ -332,9 +491,14 @@ def beside_page(view: View) -> dict[str, Any]:
 
 @PAGES.add("samples")
 def samples_page(view: View) -> dict[str, Any]:
-    """Samples by filters, or the texts that have some words."""
+    """Samples by filters, or the texts that have some words. A condition that is none is said in its place,
+    and nothing is looked for."""
     study, query = view.study, view.request.query
-    filters = read_filters(query, study)
+    where, problem = query.get("where", "").strip(), None
+    try:
+        filters = _filters(view, query)
+    except ConditionError as error:
+        filters, problem = _filters(view, {**query, "where": ""}), error
     benchmarks = [filters.benchmark] if filters.benchmark else study.benchmarks
     values: dict[str, Any] = {
         "filters": filters,
@@ -346,13 +510,21 @@ def samples_page(view: View) -> dict[str, Any]:
         "withins": WITHIN,
         "categories": view.items.categories(benchmarks),
         "tags": view.items.tags(benchmarks),
-        "count": None if filters.by_item or filters.q else filters.samples(study),
+        "where": where,
+        "problem": problem,
+        "columns": Conditions(view.moment, study).columns,
+        "allowed": ALLOWED,
         "page": None,
         "hits": None,
         "progress": None,
     }
+    if problem:
+        return values
     if not filters.q:
-        return {**values, "page": listed_samples(view.moment, study, view.items, filters, _place(view))}
+        page = listed_samples(view.moment, study, view.items, filters, _place(view))
+        total = view.source.counted(view.moment, study, view.items, filters)
+        table = partial(downloads.samples_table, view, filters)
+        return {**values, "page": page, "extent": _extent(page, *total), "csv": table}
     progress = view.source.index.ensure(view.moment.version)
     after = view.integer("after", "`{}` is not a place in a search", digits=18)
     hits = view.source.index.search(view.moment, study, view.items, filters, after)
@@ -371,7 +543,10 @@ def curves_page(view: View) -> dict[str, Any]:
     name = view.request.query.get("curve") or next(iter(by_name), "")
     if by_name and name not in by_name:
         raise absent(f"the study has no curve `{name[:80]}`")
-    return {"names": tuple(by_name), "shown": figures.shown_curve(by_name[name]) if by_name else None}
+    if not by_name:
+        return {"names": (), "shown": None}
+    table = partial(downloads.curve_table, by_name[name])
+    return {"names": tuple(by_name), "shown": figures.shown_curve(by_name[name]), "csv": table}
 
 
 PAGES.add("compare")(differences.differences_page)
@@ -423,6 +598,18 @@ def _scores(view: View, benchmark: str, model: str) -> Any:
         return page_links.cell(view.study.stamp, cell.key, view.side)
 
     return score_surface(view.study, benchmark, model, path)
+
+
+def _filters(view: View, query: Mapping[str, str]) -> Filters:
+    """The filters of an address with its condition. Raises as `read_filters`, and `ConditionError`."""
+    filters, where = read_filters(query, view.study), query.get("where", "").strip()
+    return filters.but(where=Conditions(view.moment, view.study).read(where)) if where else filters
+
+
+def _extent(page: ListPage, total: int, whole: bool = True) -> PageExtent:
+    """Which rows of a list a page has. A run that writes meanwhile may add rows in front of it."""
+    last = page.first + len(page.rows) - 1
+    return PageExtent(page.first if page.rows else last, last, max(total, last), whole)
 
 
 def _place(view: View) -> ListPosition | None:

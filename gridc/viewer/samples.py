@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from gridc.compiler.instrument.thoughts import ResponseEnd, response_end
-from gridc.compiler.lowering.calls import ANSWER
+from gridc.compiler.lowering.calls import ANSWER, PLAIN_JOIN, WORDS
+from gridc.runtime.store.reader import RECORDED
 from gridc.viewer.lists import loaded, state
 from gridc.viewer.store import Moment, StoredCell, absent
 
@@ -20,10 +21,23 @@ MOST_TEXT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """One message of a prompt."""
+    """One message of a prompt; `role` is empty where all of the prompt is one text."""
 
     role: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptView:
+    """A prompt as the model saw it: turns where they go through its chat template, otherwise one text.
+    `dropped` is how many exemplars were left out so that it fitted, `thinking` what it was told about
+    thinking first, `functions` what it may call, each by its name and as JSON."""
+
+    messages: tuple[PromptMessage, ...]
+    chat_template: bool = False
+    dropped: int = 0
+    thinking: str | None = None
+    functions: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +54,15 @@ class CandidateLikelihood:
 @dataclass(frozen=True, slots=True)
 class CallView:
     """A call of a sample. `steps` are the names under which a scaffold made it; `decides` says that the
-    outcome is read from it. `text` is what was generated, `error` why it has no answer for good, `dropped`
-    how many exemplars were left out so that it fitted. Documents are JSON as it is stored."""
+    outcome is read from it. `text` is what was generated, `error` why it has no answer for good, `settings`
+    how the answer was drawn, by the keys of the request. Documents are JSON as it is stored."""
 
     id: str
     steps: tuple[str, ...]
     decides: bool
     kind: str
-    messages: tuple[PromptMessage, ...]
-    chat_template: bool
-    dropped: int
+    shown: PromptView
+    settings: tuple[tuple[str, str], ...]
     answered: bool
     text: str | None
     ended: ResponseEnd | None
@@ -180,7 +193,6 @@ def _view(
 ) -> CallView:
     """A call from its `_COLUMNS`, and what was chosen where it is the one that decides."""
     kind, content, request, sent, answer, usage, seconds, finished, prompt = columns
-    messages, chat_template, dropped = _messages(content, sent)
     document = loaded(answer) if answer is not None else None
     given: Mapping[str, Any] = document if isinstance(document, dict) else {}
     failed, text = given.get("error"), _text(given.get("text"))
@@ -190,9 +202,8 @@ def _view(
         steps=steps,
         decides=decides,
         kind=kind,
-        messages=messages,
-        chat_template=chat_template,
-        dropped=dropped,
+        shown=_prompt(kind, content, sent),
+        settings=tuple(_settings(request)),
         answered=answer is not None,
         text=text,
         ended=None if text is None else response_end(given, counts if isinstance(counts, dict) else {}),
@@ -221,18 +232,42 @@ def _judgements(moment: Moment, cell: StoredCell, item: str, replicate: int) -> 
         yield Judgement(judge, attempt, label, confidence, failure, shown)
 
 
-def _messages(content: str, sent: str | None) -> tuple[tuple[PromptMessage, ...], bool, int]:
-    """The messages as they were sent: with fewer exemplars where the whole did not fit. A document that gridc
-    does not write is shown as text."""
+def _prompt(kind: str, content: str, sent: str | None) -> PromptView:
+    """The prompt as it was sent: with fewer exemplars where the whole did not fit. A document that gridc does
+    not write is shown as text."""
     document, sending = loaded(content), loaded(sent) if sent is not None else None
     try:
         shown = [PromptMessage(str(role), str(text)) for role, text in document["messages"]]
         dropped = sending.get("exemplars_dropped", 0) if isinstance(sending, dict) else 0
         if dropped:
             shown[-1] = PromptMessage(shown[-1].role, str(document["shorter"][dropped - 1]))
-        return tuple(shown), document.get("chat_template") is True, int(dropped)
+        chat_template = document.get("chat_template") is True
+        if not chat_template and kind != RECORDED:
+            shown = [PromptMessage("", PLAIN_JOIN.join(each.text for each in shown))]
+        thinking = document.get("thinking")
+        functions = tuple(_functions(document.get("functions")))
+        told = None if thinking is None else str(thinking)
+        return PromptView(tuple(shown), chat_template, int(dropped), told, functions)
     except (LookupError, TypeError, ValueError, AttributeError):
-        return (PromptMessage("stored as", content),), False, 0
+        return PromptView((PromptMessage("stored as", content),))
+
+
+def _functions(stored: Any) -> Iterator[tuple[str, str]]:
+    listed = loaded(stored) if isinstance(stored, str) and stored else []
+    for each in listed if isinstance(listed, list) else [listed]:
+        name = each.get("name") if isinstance(each, dict) else None
+        yield str(name or "a function"), json.dumps(each, indent=1, ensure_ascii=False)
+
+
+_NOT_SETTINGS = {*WORDS, "kind", "model", "item", "replicate"}
+
+
+def _settings(request: str) -> Iterator[tuple[str, str]]:
+    """How an answer is drawn, from a stored request: its members that say nothing to the model."""
+    parameters = loaded(request)
+    for name, value in parameters.items() if isinstance(parameters, dict) else ():
+        if name not in _NOT_SETTINGS:
+            yield name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _candidates(

@@ -352,5 +352,14 @@ def _samples(
             cell = cells.get(number)
             if cell is not None:
                 wanted = chosen[cell.benchmark]
-                if wanted is None or item in wanted:
+                if (wanted is None or item in wanted) and _holds(moment, filters, cell, item, replicate):
                     yield sample_row(moment, (cell, item, replicate, *outcome))
+
+
+def _holds(moment: Moment, filters: Filters, cell: StoredCell, item: str, replicate: int) -> bool:
+    """Whether the stated condition holds for a sample."""
+    if filters.where is None:
+        return True
+    statement = f"SELECT {filters.holds(cell)} FROM sample WHERE cell = ? AND item = ? AND replicate = ?"
+    row = moment.row(statement, [cell.id, item, replicate])
+    return bool(row and row[0])

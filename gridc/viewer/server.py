@@ -1,8 +1,9 @@
 """The viewer's pages: served only to browsers on this machine, or written as files.
 
-The server only reads. A page elsewhere on the web can send requests here, and can give a name of its own the
-address 127.0.0.1 (DNS rebinding). So a request must name this server in its Host header, and one that a
-browser says comes from another site is answered only where it opens a page that nothing else can read.
+The server reads stores and writes only what people say of answers (`viewer.labels`). A page elsewhere on the
+web can send requests here, and can give a name of its own the address 127.0.0.1 (DNS rebinding). So a request
+must name this server in its Host header, one that a browser says comes from another site is answered only
+where it opens a page that nothing else can read, and a form is taken only where its origin is this server.
 
 As files, the same pages are linked to each other by their names and work without the server. They are written
 in the order in which links lead to them, so that those near the start are there however few are written; a
@@ -49,12 +50,22 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    # Without any referrer a browser would call the origin of its own forms "null".
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
 }
+
+TABLE = ".csv"
+"""What the address of a page ends on where its table is meant."""
+
+WRITES = ("/label",)
+"""What a form of a page of this server may be sent to."""
+
+MOST_FORM = 2**16
+"""Bytes of a form."""
 
 AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]
@@ -91,7 +102,8 @@ def listen(port: int) -> socket.socket:
 def app(viewer: Viewer, port: int) -> "Guard":
     """The application that answers for a viewer which listens on this port."""
     from starlette.applications import Starlette
-    from starlette.responses import HTMLResponse, PlainTextResponse, Response
+    from starlette.concurrency import run_in_threadpool
+    from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
     from starlette.routing import Route
 
     def text(request: "HttpRequest") -> "Response":
@@ -118,6 +130,11 @@ def app(viewer: Viewer, port: int) -> "Guard":
             return text(request)
         try:
             query = dict(request.query_params)
+            if name.endswith(TABLE):
+                of = PageRequest(name.removesuffix(TABLE), query, lambda path: path, live=True)
+                table = viewer.table(of)
+                given = {"Content-Disposition": f'attachment; filename="{of.page}{TABLE}"'}
+                return Response(table, media_type="text/csv; charset=utf-8", headers=given)
             return HTMLResponse(viewer.page(PageRequest(name, query, lambda path: path, live=True)))
         except GridcError as error:
             return failed(error)
@@ -126,7 +143,29 @@ def app(viewer: Viewer, port: int) -> "Guard":
         status = 404 if error.diagnostics[0].code == "GC615" else 500
         return HTMLResponse(viewer.failed(error, lambda path: path), status)
 
-    return Guard(Starlette(routes=[Route("/{page:path}", page, methods=["GET"])]), port)
+    async def label(request: "HttpRequest") -> "Response":
+        """Keep a label, then lead on: to the next answer, or back to this one."""
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_FORM:
+                return PlainTextResponse("The form is too large.\n", 413)
+        return await run_in_threadpool(labelled, bytes(body))
+
+    def labelled(body: bytes) -> "Response":
+        try:
+            form = dict(parse_qsl(body.decode(), keep_blank_values=True))
+            onward = viewer.label(form)
+        except UnicodeDecodeError:
+            return PlainTextResponse("The form is not UTF-8.\n", 400)
+        except GridcError as error:
+            return failed(error)
+        if onward.page is not None:
+            return HTMLResponse(onward.page, 409)
+        return RedirectResponse(onward.to, 303)
+
+    routes = [Route("/label", label, methods=["POST"]), Route("/{page:path}", page, methods=["GET"])]
+    return Guard(Starlette(routes=routes), port)
 
 
 class Guard:
@@ -152,24 +191,26 @@ class Guard:
                 message["headers"] = [*message.get("headers", []), *own]
             await send(message)
 
-        status = self._refused(scope["method"], headers)
+        status = self._refused(scope["method"], scope["path"], headers)
         if status is None:
             await self._app(scope, receive, answered)
             return
         code, why = status
-        allow = [(b"allow", b"GET, HEAD")] if code == 405 else []
+        allow = [(b"allow", b"GET, HEAD, POST" if scope["path"] in WRITES else b"GET, HEAD")]
+        allow = allow if code == 405 else []
         start = {"type": "http.response.start", "status": code}
         await answered({**start, "headers": [(b"content-type", b"text/plain; charset=utf-8"), *allow]})
         await answered({"type": "http.response.body", "body": why.encode()})
 
-    def _refused(self, method: str, headers: dict[bytes, list[bytes]]) -> tuple[int, str] | None:
+    def _refused(self, method: str, path: str, headers: dict[bytes, list[bytes]]) -> tuple[int, str] | None:
         """The status and the reason of a request that is not answered."""
 
         def one(name: bytes) -> str | None:
             values = headers.get(name, [])
             return values[0].decode("latin-1") if len(values) == 1 else ("several" if values else None)
 
-        if method not in ("GET", "HEAD"):
+        writes = method == "POST" and path in WRITES
+        if method not in ("GET", "HEAD") and not writes:
             return 405, "This server only shows.\n"
         host = one(b"host")
         if host is None or host.lower() not in self._hosts:
@@ -177,7 +218,9 @@ class Guard:
         origin = one(b"origin")
         if origin is not None and origin.lower() not in self._origins:
             return 403, "Another site asked.\n"
-        site, opens = one(b"sec-fetch-site"), one(b"sec-fetch-dest") == "document"
+        if writes and origin is None:
+            return 403, "A page of this server must ask.\n"
+        site, opens = one(b"sec-fetch-site"), one(b"sec-fetch-dest") == "document" and not writes
         if site not in (None, "same-origin", "none") and not opens:
             return 403, "Another site asked.\n"
         return None

@@ -12,14 +12,14 @@ from functools import cache, lru_cache
 from hashlib import sha384
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from sqlite_utils import Database
 
-from gridc.diagnostics.errors import Diagnostic, StoreError, visible
-from gridc.numbers import FORMS
+from gridc.diagnostics.errors import Diagnostic, FileError, StoreError, visible
+from gridc.numbers import FORMS, count, counted
 from gridc.reports import page_links
 from gridc.reports.comparison.pairing import AskedRun, RunPairing, pair_runs
 from gridc.reports.comparison.run import stored_asked
@@ -29,7 +29,8 @@ from gridc.runtime.store.reader import FAILURES
 from gridc.runtime.store.store import Store
 from gridc.statistics.envelope import Direction
 from gridc.viewer.figures import StatedCurves
-from gridc.viewer.lists import outcomes, response
+from gridc.viewer.labels import GivenLabel, LabelFile
+from gridc.viewer.lists import Filters, counted_samples, outcomes, response
 from gridc.viewer.questions import Questions
 from gridc.viewer.samples import MOST_TEXT
 from gridc.viewer.search import Index, word_spans
@@ -37,6 +38,9 @@ from gridc.viewer.store import LiveReader, Moment, StoredCell, StoredItems, Stor
 
 ANSWERED = 4
 """At most so many columns of questions have answers in words; more of them have marks."""
+
+KEPT_COUNTS = 256
+"""Lists whose rows were counted."""
 
 
 class OpenStore:
@@ -48,16 +52,19 @@ class OpenStore:
         tags: Tags | None = None,
         curves: StatedCurves | None = None,
         named: str | None = None,
+        labels: LabelFile | None = None,
     ) -> None:
-        """`named` is how the stamp of the study begins that is shown. Raises `StoreError` where there is no
-        store that can be read."""
+        """`named` is how the stamp of the study begins that is shown, and `labels` are kept of that study.
+        Raises `StoreError` where there is no store that can be read."""
         self.path = path
+        self.labels = labels
         self.reader = LiveReader(path)
         self.studies = Studies(self.reader, named)
         self.curves = curves
         self._tags = tags or {}
         self._items: dict[str, StoredItems] = {}
         self._asked: dict[str, AskedRun] = {}
+        self._counts: dict[tuple[Any, ...], tuple[int, bool]] = {}
         self._questions: defaultdict[str, Questions] = defaultdict(Questions)
         with self.reader.moment() as moment:
             first = moment.row("SELECT digest FROM event ORDER BY seq LIMIT 1")
@@ -70,6 +77,17 @@ class OpenStore:
 
     def questions(self, study: StoredStudy) -> Questions:
         return self._questions[study.stamp]
+
+    def counted(
+        self, moment: Moment, study: StoredStudy, items: StoredItems, filters: Filters
+    ) -> tuple[int, bool]:
+        """`counted_samples`, kept until the store changes."""
+        key = (study.stamp, moment.version, tuple(filters.query().items()))
+        if key not in self._counts:
+            if len(self._counts) >= KEPT_COUNTS:
+                self._counts.clear()
+            self._counts[key] = counted_samples(moment, study, items, filters)
+        return self._counts[key]
 
     def asked(self, moment: Moment, study: StoredStudy) -> AskedRun:
         """What a study asked, which never changes. Raises `StoreError` (GC605) for what gridc does not
@@ -90,7 +108,27 @@ class OpenStore:
 
 T = TypeVar("T")
 
+PLACES = ("part", "after", "before")
+"""What an address says of the place in a list."""
+
 NO_PART = "there is no part `{}`"
+
+
+class PageExtent(NamedTuple):
+    """Which rows of a list a page has, counted from 1. `whole` says that `total` counts all of them, and not
+    those that were found so far."""
+
+    first: int
+    last: int
+    total: int
+    whole: bool = True
+
+    @property
+    def words(self) -> str:
+        """Such as `25 to 48 of 310`, with a dash."""
+        rows = f"{count(self.first)}–{count(self.last)}" if self.first < self.last else count(self.last)
+        return f"{rows} of {'' if self.whole else 'at least '}{count(self.total)}"
+
 
 Link = Callable[[str], str | None]
 """Where a page is: its address on the server, its file in an export, None where it was left out."""
@@ -123,6 +161,12 @@ class View:
         """What the study has in common with that of the second store."""
         return _paired(*(view.source.asked(view.moment, view.study) for view in (self, second)))
 
+    @property
+    def table_query(self) -> dict[str, str]:
+        """The query of the table of the page: that of the page without its place in the list."""
+        where = {"study": self.study.stamp[:12], "store": self.side}
+        return {**where, **{k: v for k, v in self.request.query.items() if k not in PLACES}}
+
     def asked(self, name: str) -> str:
         """A value that the address must have. Raises `StoreError` (GC615) without it."""
         value = self.request.query.get(name, "")
@@ -142,15 +186,32 @@ class View:
     def replicate(self) -> int:
         return self.integer("replicate", "`{}` is not the number of a replicate")
 
-    def part(self, rows: Sequence[T], size: int) -> tuple[Sequence[T], dict[str, int]]:
-        """The rows of the part of the list that the address names, and which one that is of how many."""
+    def part(self, rows: Sequence[T], size: int) -> tuple[Sequence[T], dict[str, Any]]:
+        """The rows of the part of the list that the address names, which one that is of how many, and which
+        rows it has."""
         number = self.integer("part", NO_PART)
         if number * size > len(rows):
             raise absent(NO_PART.format(number))
-        return rows[number * size : (number + 1) * size], {"part": number, "parts": -(-len(rows) // size)}
+        here = rows[number * size : (number + 1) * size]
+        extent = PageExtent(number * size + bool(here), number * size + len(here), len(rows))
+        return here, {"part": number, "parts": -(-len(rows) // size), "extent": extent}
 
     def cell(self, name: str = "cell") -> StoredCell:
         return self.study.cell(self.asked(name))
+
+    @property
+    def labels(self) -> LabelFile | None:
+        """Where people's labels are kept, if they are kept of this study."""
+        labels = self.source.labels
+        return labels if labels is not None and labels.stamp == self.study.stamp else None
+
+    def labelled(self, cell: StoredCell, item: str, replicate: int) -> Sequence[GivenLabel]:
+        """What people said of an answer here; nothing where their file cannot be read, which the page of the
+        answer says."""
+        try:
+            return self.labels.of(cell, item, replicate) if self.labels else ()
+        except FileError:
+            return ()
 
     def question(self, benchmark: str, item: str) -> str:
         """What an item asks; its id where the store has no prompt of it."""
@@ -270,6 +331,7 @@ def _environment() -> Environment:
         "oneline": oneline,
         "better": better,
         "shortened": shortened,
+        "counted": counted,
     }
     environment.globals |= {
         "address": page_links,

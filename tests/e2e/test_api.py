@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
+import gridc
 from gridc.compiler.frontend.read import read_spec
 from gridc.compiler.inputs.addresses import origin_of
 from gridc.compiler.inputs.prices import prices_of
 from gridc.diagnostics.errors import UnavailableError
-from gridc.runtime.run import require_prices
+from gridc.runtime.run import RunStep, require_prices
 from tests.e2e.conftest import SPEC, command, make_study
 from tests.replaced import replaced
 from tools.servers.faults import FaultServer
@@ -110,6 +111,27 @@ def test_a_run_is_killed_and_resumed_and_nothing_that_was_answered_is_asked_agai
     for path in tmp_path.rglob("*"):
         assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
     assert any(CANARY in key for key in handler.keys), "the key was sent"
+
+
+@pytest.mark.usefixtures("key")
+def test_progress_counts_calls_and_cost_as_the_store_does(
+    tmp_path: Path, faults: tuple[FaultServer, str]
+) -> None:
+    """Of both models, then of one of them without a price, where the cost is the least that it can be."""
+    for folder, priced in ((tmp_path / "both", True), (tmp_path / "one", False)):
+        spec = make_api_study(folder, faults[1], items=4)
+        spec.write_text(re.sub(r"noise_sample = \d+", "noise_sample = 0", spec.read_text()))
+        if not priced:
+            spec.write_text(spec.read_text().replace(f"{PRICE}\n", "", 1))
+        steps: list[RunStep] = []
+        done = gridc.open(spec).run(progress=steps.append)
+        last = [step for step in steps if step.calls][-1]
+        ((usd,),) = tables(folder, "SELECT sum(usd) FROM attempt WHERE paid <> 'no'")
+        assert last.calls == done.finished.executed
+        assert last.cost is not None and last.cost.whole is priced
+        assert last.cost.usd == pytest.approx(usd)
+        counts = [step.calls for step in steps]
+        assert counts == sorted(counts)
 
 
 @pytest.mark.usefixtures("key")

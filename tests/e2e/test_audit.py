@@ -321,12 +321,18 @@ def test_labels_from_elsewhere_are_read_once(study: Path) -> None:
     sources = {"llama": "path:models/llama", "qwen2": "models/qwen2"}
     named = [{**row, "model": sources[row["model"]]} for row in rows]
     assert opened.audit_read(table(study / "votes.csv", named[:4])).sheet == "votes-1"
+    with pytest.raises(gridc.GridcError, match=r"GC665.*every label was read before, as votes-1"):
+        opened.audit_read(table(study / "votes.csv", rows[:4]))
+    other = {**rows[0], "label": "unreadable" if rows[0]["label"] != "unreadable" else "A"}
     with pytest.raises(gridc.GridcError, match=r"GC665.*read before, as votes-1"):
-        opened.audit_read(table(study / "votes.csv", rows))
-    again = table(study / "more.csv", rows[4:])
+        opened.audit_read(table(study / "votes.csv", [other, *rows[1:]]))
+    remarks = [{**row, "comment": "" if row["label"] else "odd"} for row in (*rows, {**rows[0], "label": ""})]
+    again = table(study / "more.csv", remarks)
     with pytest.raises(gridc.GridcError, match=r"GC661.*one of .* is a sheet"):
         opened.audit_read(again, labelled(opened.audit_sample(16).csv, study / "labels.csv"))
-    assert opened.audit_read(again).sheet == "votes-2"
+    taken = opened.audit_read(again)
+    assert taken.sheet == "votes-2", "what was read before and is the same adds nothing"
+    assert "; 4 labels read before; 1 comment without a label" in taken.sentences[0]
 
 
 def test_how_many_labels_a_claim_needs(study: Path) -> None:

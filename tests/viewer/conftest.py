@@ -25,17 +25,28 @@ class Client:
         self.viewer = viewer
         self._app = app(viewer, PORT)
 
-    def request(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
+    def request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        form: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
         async def ask() -> httpx.Response:
             transport = httpx.ASGITransport(app=self._app)
             base = f"http://127.0.0.1:{PORT}"
             async with httpx.AsyncClient(transport=transport, base_url=base) as client:
-                return await client.request(method, path, headers=headers)
+                return await client.request(method, path, headers=headers, data=form)
 
         return anyio.run(ask)
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
         return self.request("GET", path, headers)
+
+    def post(self, path: str, form: Mapping[str, str]) -> httpx.Response:
+        """A form as a page of the server sends it."""
+        own = {"origin": f"http://127.0.0.1:{PORT}", "sec-fetch-site": "same-origin"}
+        return self.request("POST", path, own, form)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import json
 import random
 import sqlite3
+from collections.abc import Sequence
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -33,9 +34,13 @@ def options(number: int) -> tuple[str, str, str]:
     return f"one of {number}", f"two of {number}", f"three of {number}"
 
 
-def make(path: Path, seed: int = 1, items: int = 70, hostile: bool = False, waits: bool = True) -> Path:
-    """A store with one study: three models, two benchmarks, six configurations; some samples wait, some are
-    not readable, one kind of cell has a scaffold, one asks twice. Texts are harmless, or `HOSTILE`."""
+def make(
+    path: Path, seed: int = 1, items: int = 70, hostile: bool = False, waits: bool = True,
+    models: Sequence[str] = MODELS,
+) -> Path:  # fmt: skip
+    """A store with one study: three models, or these, two benchmarks, six configurations; some samples wait,
+    some are not readable, one kind of cell has a scaffold, one asks twice. Texts are harmless, or
+    `HOSTILE`."""
     db = open_to_write(path)
     connection = db.conn
     connection.isolation_level = None
@@ -54,7 +59,7 @@ def make(path: Path, seed: int = 1, items: int = 70, hostile: bool = False, wait
             connection.execute("INSERT INTO shown VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)", shown)
             told = sha256(question(benchmark, number).encode()).hexdigest()[:32]
             connection.execute("INSERT INTO question VALUES (?, ?, ?, ?, NULL, NULL)", [*row[:3], told])
-    cells = product(MODELS, ("facts", "views"), SHOTS, SCORING)
+    cells = product(models, ("facts", "views"), SHOTS, SCORING)
     for cell, (model, benchmark, shots, scoring) in enumerate(cells, 1):
         _cell(connection, draw, cell, model, benchmark, shots, scoring, items, hostile, waits)
     connection.execute("COMMIT")

@@ -1,7 +1,12 @@
 """The viewer in a real browser (Chromium, driven by Playwright): from the surface to two responses that
 differ, search, filters, pages, keys; nothing wider than a phone; hostile texts run and load nothing."""
 
+import csv
+import io
+import json
+import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -13,12 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks.synthetic import make as make_study
 from gridc.reports import page_links as addresses
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import app, export_pages, listen
 from gridc.viewer.view import OpenStore
 from tests.viewer.curves import found, stated
 from tests.viewer.stores import STAMP, make
+from tests.viewer.test_labels import AXES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -213,6 +220,71 @@ def test_search_filter_and_page(small: str, opened: Open) -> None:
     assert "".join(page.locator(".keys kbd").all_inner_texts()) == "jkEnternpu/"
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_person_filters_reads_labels_and_downloads(tmp_path: Path, opened: Open, width: int) -> None:
+    """From the first page to ten labels and a comment, which `gridc audit read` takes; and the table of the
+    list, with as many rows as the page says."""
+    spec = make_study(tmp_path / "study", 8, AXES)
+    with served(spec) as address:
+        page = opened(address, width)
+        page.get_by_role("link", name="Samples").click()
+        page.locator("[name=where]").fill('benchmark = "bqb"')
+        with page.expect_navigation():
+            page.get_by_role("button", name="Show").click()
+        alert = page.get_by_role("alert")
+        assert (
+            "no benchmark is called `bqb`" in alert.inner_text()
+            and "did you mean `bbq`?" in alert.inner_text()
+        )
+        assert alert.locator("mark").inner_text() == '"bqb"'
+        page.locator("[name=where]").fill(
+            'benchmark = "bbq" and response contains "answer" and replicate < 1'
+        )
+        with page.expect_navigation():
+            page.get_by_role("button", name="Show").click()
+        total = int(page.locator("main p strong").first.inner_text().replace(",", ""))
+        assert total >= 10
+        fits(page, width)
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="All of these samples as CSV").click()
+        text = Path(saved.value.path()).read_text("utf-8")
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        assert len(rows) == total and {row["benchmark"] for row in rows} == {"bbq"}
+        page.locator("a.row").first.click()
+        for number in range(10):
+            prompt = page.locator("pre.prompt").last
+            assert "bbq" in prompt.inner_text()
+            raw = page.get_by_text("Request and answer as stored")
+            assert prompt.bounding_box()["y"] < raw.bounding_box()["y"]  # type: ignore[index]
+            page.get_by_label("unreadable" if number % 2 else "B", exact=True).check()
+            if number == 4:
+                page.get_by_label("comment").fill("It hedges: <b>both</b> \u05e9\u05dc\u05d5\u05dd")
+                fits(page, width)
+            with page.expect_navigation():
+                page.get_by_role("button", name="Save, and go to the next").click()
+        page.get_by_role("link", name="Labels", exact=True).click()
+        assert page.locator("main p strong").first.inner_text() == "10"
+        assert page.get_by_text("It hedges: <b>both</b>").count() == 1
+        fits(page, width)
+        command = page.locator("main code").nth(1).inner_text()
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(command), "--json"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    taken = json.loads(done.stdout)
+    assert taken["sheet"] == "votes-1" and taken["findings"][0]["agreement"]["n"] == 10
+    with closing(sqlite3.connect(spec.parent / "results" / "synthetic" / "store.sqlite")) as db:
+        assert dict(db.execute("SELECT label, count(*) FROM label GROUP BY 1")) == {"B": 5, "unreadable": 5}
+
+
+def fits(page: "Page", width: int) -> None:
+    """Nothing is wider than the window, every control has a name, texts stand out, and axe-core agrees."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
+    assert page.evaluate(UNNAMED) == [], page.url
+    assert page.evaluate(FAINT) == [], page.url
+    assert [found["id"] for found in AXE.Axe().run(page).response["violations"]] == [], page.url
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
 def test_every_page_fits_and_can_be_read(small: str, opened: Open, width: int, scheme: str) -> None:
@@ -228,7 +300,9 @@ def test_every_page_fits_and_can_be_read(small: str, opened: Open, width: int, s
         assert page.evaluate(FAINT) == [], address
         if scheme == "light":
             assert [found["id"] for found in AXE.Axe().run(page).response["violations"]] == [], address
-        for link in page.eval_on_selector_all("a[href^='/']", "all => all.map(a => a.getAttribute('href'))"):
+        for link in page.eval_on_selector_all(
+            "a[href^='/']:not([download])", "all => all.map(a => a.getAttribute('href'))"
+        ):
             if link.split("?")[0] in kinds:
                 kinds.remove(link.split("?")[0])
                 addresses.append(link)
@@ -275,7 +349,7 @@ def test_hostile_texts_run_nothing(tmp_path: Path, opened: Open) -> None:
             page.goto(address + here)
             assert page.title() != "changed" and page.locator("#planted, main img").count() == 0, here
             waiting += page.eval_on_selector_all(
-                "a[href^='/']", "all => all.map(a => a.getAttribute('href'))"
+                "a[href^='/']:not([download])", "all => all.map(a => a.getAttribute('href'))"
             )
         assert {here.split("?")[0] for here in done} >= {"/cell", "/pair", "/item", "/sample", "/beside"}
 

@@ -107,6 +107,10 @@ def obeyed(page: str) -> list[str]:
     return [text for text in (*seen.text, *seen.shown) if DECEIVING.search(text)]
 
 
+FORMS = ("/surface", "/item")
+"""Where forms lead that need what is chosen in them."""
+
+
 def crawl(client: Client, most: int) -> dict[str, str]:
     """Pages by their address, found by following links from the start, about as many of each kind."""
     waiting, pages = ["/", "/samples?q=red", "/samples?q=script", "/samples?q=isolate"], dict[str, str]()
@@ -120,7 +124,9 @@ def crawl(client: Client, most: int) -> dict[str, str]:
         assert answer.status_code == 200, (path, answer.text[-300:])
         pages[path] = answer.text
         waiting += [
-            link for link in Elements(answer.text).loads if link.startswith("/") and link != "/surface"
+            link
+            for link in Elements(answer.text).loads
+            if link.startswith("/") and link not in FORMS and not urlsplit(link).path.endswith(".csv")
         ]
     return pages
 

@@ -1,5 +1,6 @@
 """Every page, filter and count of the viewer, beside plain sqlite3 on the same file."""
 
+import json
 import re
 import sqlite3
 from contextlib import closing
@@ -202,6 +203,52 @@ def test_a_sample_shows_what_was_asked_read_and_sent(client: Client, store: Path
     assert "&#34;prompt&#34;: &#34;" in page
 
 
+def test_a_prompt_is_shown_as_the_model_saw_it_and_before_what_is_stored(tmp_path: Path) -> None:
+    """Turns of a chat one below the other; without a chat template one text, as it was sent."""
+    path = make(tmp_path / "store.sqlite", items=3, waits=False)
+    key, other = (f"{model}/facts/shots=0,scoring=text" for model in ("ant", "bee"))
+    turns = [["system", "Be brief."], ["user", "One?"], ["assistant", "Yes."], ["user", "Two?"]]
+    find = (
+        """SELECT call FROM trace JOIN cell ON cell.id = cell WHERE key = ? AND item = ? AND replicate = 0"""
+    )
+    with closing(sqlite3.connect(path)) as db:
+        for number, document in enumerate(
+            [
+                {"messages": turns, "chat_template": True, "thinking": "low",
+                 "functions": json.dumps([{"name": "look_up", "description": "<b>Looks</b>"}])},
+                {"messages": turns, "chat_template": False},
+                {"messages": turns, "chat_template": True, "shorter": ["Two, cut?"]},
+            ]
+        ):  # fmt: skip
+            db.execute("INSERT INTO prompt VALUES (?, ?)", [f"p{number}", json.dumps(document)])
+            for each in (key, other):
+                (call,) = db.execute(find, [each, f"facts/{number}"]).fetchone()
+                db.execute("UPDATE call SET prompt = ? WHERE id = ?", [f"p{number}", call])
+                if number == 2 and each == key:
+                    db.execute("UPDATE call SET sent = '{\"exemplars_dropped\": 1}' WHERE id = ?", [call])
+        db.execute("UPDATE call SET request = json_set(request, '$.max_tokens', 64, '$.temperature', 0.7)")
+        db.commit()
+    with closing(Viewer([OpenStore(path)])) as viewer:
+        client = Client(viewer)
+        chat, plain, cut = (get(client, page_links.sample_link(STAMP, key, f"facts/{n}")) for n in range(3))
+        same, unlike = (
+            get(client, page_links.side_by_side(STAMP, key, other, f"facts/{number}")) for number in (0, 2)
+        )
+    roles = r'<p class="role"><bdi dir="auto">(\w+)'
+    for page in (chat, same):
+        assert re.findall(roles, page) == ["system", "user", "assistant", "user"]
+        assert "Thinking first: <bdi" in page and "1 function that the model may call" in page
+        assert "&#34;&lt;b&gt;Looks&lt;/b&gt;&#34;" in page
+        places = [page.index(text) for text in ("One?", "Yes.", "Two?", "Request and answer as stored")]
+        assert places == sorted(places)
+    assert re.findall(roles, plain) == [] and "Be brief.\n\nOne?\n\nYes.\n\nTwo?</pre>" in plain
+    assert "As one plain text" in plain and "max_tokens</bdi> <code>64</code>" in plain
+    assert "temperature</bdi> <code>0.7</code>" in plain
+    assert "Two, cut?" in cut and ">Two?<" not in cut and "1 exemplar left out" in cut
+    assert "the same for both" in same and same.index("the same for both") < same.index("I thought about")
+    assert "the same for both" not in unlike and unlike.count("<summary>Prompt</summary>") == 2
+
+
 def test_candidates_have_their_likelihoods(client: Client, store: Path) -> None:
     db = sqlite3.connect(store)
     key = "cat/views/shots=0,scoring=rank"
@@ -265,13 +312,10 @@ def test_what_a_response_was_read_to_has_its_name(
             assert f">{names[choices[0][1]]}</bdi></span>" in page and "option 1" not in page
 
 
-def test_one_model_has_no_other_to_differ_from(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_model_has_no_other_to_differ_from(client: Client, tmp_path: Path) -> None:
     said = "it leads to the items on which the two models differ there"
     assert said in " ".join(get(client, page_links.study(STAMP)).split())
-    monkeypatch.setattr("tests.viewer.stores.MODELS", ("ant",))
-    with closing(Viewer([OpenStore(make(tmp_path / "store.sqlite", items=2))])) as viewer:
+    with closing(Viewer([OpenStore(make(tmp_path / "store.sqlite", items=2, models=("ant",)))])) as viewer:
         page = " ".join(get(Client(viewer), page_links.study(STAMP)).split())
     assert said not in page and "it leads to the samples there" in page
 

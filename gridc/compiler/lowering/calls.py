@@ -13,6 +13,10 @@ from gridc.schema.effects import Thinking
 CallKind = Literal["generate", "loglikelihood"]
 
 
+PLAIN_JOIN = "\n\n"
+"""What stands between the texts of a prompt without a chat template."""
+
+
 @dataclass(frozen=True)
 class Prompt:
     """What a model is shown: messages as (role, text), through its chat template or as plain text.
@@ -44,7 +48,7 @@ class Prompt:
     @property
     def plain(self) -> str:
         """As one text, without a chat template: its texts, one after another."""
-        return "\n\n".join(text for _, text in self.messages)
+        return PLAIN_JOIN.join(text for _, text in self.messages)
 
     def saying(self, text: str) -> "Prompt":
         """The same messages, the last one with another text."""

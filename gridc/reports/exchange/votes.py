@@ -15,12 +15,22 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, FileError
 from gridc.reports.exchange.audit_sheet import SHOWN, FilledRow, meant
-from gridc.runtime.blinding import UNREADABLE, SampleKey, Sheet, auditable, labels_of, places_of
+from gridc.runtime.blinding import SampleKey, Sheet, allowed_labels, auditable, places_of
 from gridc.runtime.store.store import Store
 from gridc.schema.models import Model
 
 Votes = dict[SampleKey, dict[str, str]]
 """Labels by the place of the response and by who gave it."""
+
+
+class ReadVotes(NamedTuple):
+    """The labels of a file that are new. `before` counts those that are in the study already, as they are
+    here, and `comments` the rows that have a comment and no label."""
+
+    votes: Votes
+    before: int
+    comments: int
+
 
 _NAMED = 8
 """Names that a way out lists."""
@@ -94,7 +104,7 @@ class _Responses:
         )
 
     def _label(self, label: str, cell: Cell, item: Item) -> str:
-        allowed = tuple(dict.fromkeys((*labels_of(self._spec, cell, item), UNREADABLE)))
+        allowed = allowed_labels(self._spec, cell, item)
         known = meant(label, allowed)
         if known is not None:
             return known
@@ -135,33 +145,47 @@ def _chosen(
     return list(choices)
 
 
-def votes_in(plan: Plan, store: Store, filled: Sequence[FilledRow], earlier: Sequence[Sheet]) -> Votes:
-    """The labels of the rows. `earlier` are the sheets there are: what somebody gave before is locked.
+def votes_in(plan: Plan, store: Store, filled: Sequence[FilledRow], earlier: Sequence[Sheet]) -> ReadVotes:
+    """The labels of the rows. `earlier` are the sheets there are: what somebody gave before is locked, and
+    the same again adds nothing to it.
 
-    Raises `FileError` with what is wrong in them (GC662, GC663, GC665), each at its line.
+    Raises `FileError` with what is wrong in them (GC662, GC663, GC665), each at its line, and where no label
+    is new (GC663, GC665).
     """
     votes: Votes = {}
-    problems = list(_problems(_Responses(plan, store), filled, _before(plan, store, earlier), votes))
+    labelled = [row for row in filled if row.label or not row.cells.get("comment")]
+    before = _before(plan, store, earlier)
+    problems = list(_problems(_Responses(plan, store), labelled, before, votes))
     if problems:
         raise FileError(problems[:SHOWN])
-    return votes
+    new = sum(len(given) for given in votes.values())
+    if not new:
+        path = str(filled[0].file)
+        if not labelled:
+            raise FileError([Diagnostic("GC663", "no row has a label", path, help="label a response")])
+        names = ", ".join(sorted({about for about, _ in before.values()}))
+        message = f"every label was read before, as {names}, and is locked"
+        raise FileError([Diagnostic("GC665", message, path, help="`gridc report` has the agreement")])
+    return ReadVotes(votes, len(labelled) - new, len(filled) - len(labelled))
 
 
-def _before(plan: Plan, store: Store, earlier: Sequence[Sheet]) -> dict[tuple[SampleKey, str], str]:
-    """Who labelled which response in what was given before, and the name of that."""
+def _before(
+    plan: Plan, store: Store, earlier: Sequence[Sheet]
+) -> dict[tuple[SampleKey, str], tuple[str, str]]:
+    """Who labelled which response in what was given before: the name of that, and the label."""
     return {
-        (sheet.blind.places[uuid], annotator): sheet.about
+        (sheet.blind.places[uuid], annotator): (sheet.about, label)
         for sheet in earlier
         if sheet.design.given
         for uuid, given in store.labels(plan.study_digest, sheet.about).items()
-        for annotator in given
+        for annotator, label in given.items()
     }
 
 
 def _problems(
     responses: _Responses,
     filled: Sequence[FilledRow],
-    before: Mapping[tuple[SampleKey, str], str],
+    before: Mapping[tuple[SampleKey, str], tuple[str, str]],
     votes: Votes,
 ) -> Iterator[Diagnostic]:
     """What is wrong, the same thing once; labels that are right are added to the votes."""
@@ -171,9 +195,10 @@ def _problems(
         try:
             place, label = responses.labelled(row)
             key = place, row.annotator
-            if key in before:
-                message = f"the label of this response was read before, as {before[key]}, and is locked"
-                raise _Wrong("GC665", message, "take out what was read before")
+            if key in before and before[key][1] != label:
+                about, locked = before[key]
+                message = f"the label of this response was read before, as {about}, and is locked: `{locked}`"
+                raise _Wrong("GC665", message, "put that label back, or take the row out")
             if key in lines:
                 message = f"this response stands here and on line {lines[key]}"
                 help = "keep only the row whose label counts; who labelled stands in a column `annotator`"
@@ -185,4 +210,5 @@ def _problems(
                 yield row.problem(code, message, help)
             continue
         lines[key] = row.line
-        votes.setdefault(place, {})[row.annotator] = label
+        if key not in before:
+            votes.setdefault(place, {})[row.annotator] = label

@@ -3,7 +3,7 @@ does anything but read is refused before it runs."""
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -25,8 +25,8 @@ _NAMES = """CREATE TEMP VIEW model_names AS
     SELECT json_extract(body, '$.identity') AS digest, min(json_extract(body, '$.model')) AS name
     FROM event WHERE kind = 'load' GROUP BY 1"""
 
-_SAMPLES = """CREATE TEMP VIEW samples AS
-    SELECT cell.stamp, cell.key AS cell, cell.model, cell.benchmark, cell.configuration, cell.tier,{levels}
+_SAMPLES = """SELECT cell.stamp, cell.key AS cell, cell.model, cell.benchmark, cell.configuration,
+        cell.tier,{levels}
         sample.item, item.unit, item.family, item.category, sample.replicate,
         shown.gold, shown.expected, CASE WHEN score IS NOT NULL THEN choice IS NOT NULL END AS parsed,
         choice, score,
@@ -52,6 +52,14 @@ _CALLS = """CREATE TEMP VIEW calls AS
         request, sent, json_extract(answer, '$.text') AS text, json_extract(answer, '$.finish') AS finish,
         json_extract(answer, '$.error.kind') AS failure, answer, answer_digest, usage, seconds, finished
     FROM call JOIN prompt ON prompt.id = call.prompt LEFT JOIN model_names ON digest = model"""
+
+
+def samples_of(stamp: str, axes: Iterable[str]) -> str:
+    """The view `samples` of a study as a statement, with a column for each of its axes."""
+    known = [axis for axis in axes if re.fullmatch(ID, axis)]  # of a store that a stranger made
+    levels = "".join(f'\n        {_LEVEL.replace("{axis}", axis)} AS "axis_{axis}",' for axis in known)
+    return _SAMPLES.replace("{levels}", levels).replace("{stamp}", stamp)
+
 
 VIEWS = {
     "samples": "a sample with the names of its cell, its item, what was read and the text it was read from",
@@ -105,7 +113,7 @@ class Queries:
         self._connection.execute("PRAGMA query_only = OFF")  # for the views, which are not in the file
         if stamps_in(self._connection) != [stamp]:
             self._leave_out_others(db, stamp)
-        samples = _SAMPLES.replace("{levels}", self._levels(stamp)).replace("{stamp}", stamp)
+        samples = f"CREATE TEMP VIEW samples AS {samples_of(stamp, self._axes(stamp))}"
         for view in (_NAMES, samples, _CALLS):
             self._connection.execute(view)
         self._connection.execute("PRAGMA query_only = ON")
@@ -129,13 +137,10 @@ class Queries:
             )  # a view takes no values; a digest is hexadecimal
             self._connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE {scope}")
 
-    def _levels(self, stamp: str) -> str:
-        """A column for each axis of the study."""
+    def _axes(self, stamp: str) -> list[str]:
         find = "SELECT configuration FROM cell WHERE stamp = ? LIMIT 1"
         row = self._connection.execute(find, [stamp]).fetchone()
-        axes = [level.partition("=")[0] for level in row[0].split(",")] if row and row[0] else []
-        axes = [axis for axis in axes if re.fullmatch(ID, axis)]  # of a store that a stranger made
-        return "".join(f'\n        {_LEVEL.replace("{axis}", axis)} AS "axis_{axis}",' for axis in axes)
+        return [level.partition("=")[0] for level in row[0].split(",")] if row and row[0] else []
 
     def select(self, statement: str) -> QueryRows:
         """Run one statement. Raises `UsageError` with SQLite's words where it cannot be run."""

@@ -240,9 +240,15 @@ class Draft:
         return any(benchmark.prompts for benchmark in self.benchmarks)
 
     @property
-    def own(self) -> bool:
-        """Whether a benchmark is a file of the user's own, of which answers are read."""
-        return any(benchmark.fields is not None and not benchmark.prompts for benchmark in self.benchmarks)
+    def shipped(self) -> bool:
+        """Whether all models are those that ship with gridc, which follow no instructions."""
+        return all(model.source in MODELS for model in self.models)
+
+    @property
+    def asks_for_form(self) -> bool:
+        """Whether answers are asked for in a form: those to a file of the user's own."""
+        own = any(benchmark.fields is not None and not benchmark.prompts for benchmark in self.benchmarks)
+        return own and not self.shipped
 
     @property
     def turned(self) -> bool:
@@ -266,8 +272,7 @@ class Draft:
         environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
         environment.filters["toml"] = basic_string
         source = resources.files("gridc").joinpath("templates", TEMPLATE).read_text("utf-8")
-        shipped = all(model.source in MODELS for model in self.models)
-        inclusion = "language models that ship with gridc" if shipped else "chosen by hand"
+        inclusion = "language models that ship with gridc" if self.shipped else "chosen by hand"
         schema_file = jsonschema.file_name("gridcard")
         return environment.from_string(source).render(
             draft=self, inclusion=inclusion, schema_file=schema_file, task_loader=LOADER

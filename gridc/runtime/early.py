@@ -101,7 +101,9 @@ class FirstAnswers:
 
 def first_answers(plan: Plan, store: Writer, stage: Stage) -> Iterator[FirstAnswer]:
     """The answers of a stage that are there and count, in the order of the plan: of cells whose answers are
-    read from text by gridc alone."""
+    read from text by gridc alone. One that several cells read, each in its way, can be read if one of them
+    does: studies compare strict readers on purpose."""
+    found: dict[tuple[str, str, str], FirstAnswer] = {}
     for cell in plan.cells():
         method = METHODS[cell.setting.method]
         answered_by = plan.study.models[cell.model].digest, cell.setting.precision
@@ -114,11 +116,13 @@ def first_answers(plan: Plan, store: Writer, stage: Stage) -> Iterator[FirstAnsw
             outcome = score_sample(cell.setting, items[item], answers)
             text = "" if "error" in last else before_stop(last["text"], cell.setting.held("stop"))
             unread = None if outcome.choice is not None else str(outcome.evidence.get("unread"))
-            silent = (
-                not text.strip() or last.get("refused") or last.get("finish") == "length" or refuses(text)
-            )
-            if unread is None or not silent:
-                yield FirstAnswer(f"{item} ({cell.key})", text, unread)
+            declined, cut = last.get("refused") or refuses(text), last.get("finish") == "length"
+            key = cell.benchmark, item, str(last.get("text"))
+            if unread is None:
+                found[key] = FirstAnswer(f"{item} ({cell.key})", text, None)
+            elif not (declined or cut or not text.strip()):
+                found.setdefault(key, FirstAnswer(f"{item} ({cell.key})", text, unread))
+    yield from found.values()
 
 
 def first_replies(plan: Plan, store: Writer, stage: Stage) -> Iterator[FirstAnswer]:

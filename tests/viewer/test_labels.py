@@ -99,7 +99,7 @@ def test_labels_of_the_viewer_become_those_of_an_audit(labelling: Client, spec: 
     page = labelling.get("/labels").text
     assert "<strong>10</strong> labels, and 1 comment without a label" in page
     said_command = unescape(re.findall(r"<code>(gridc audit read [^<]*)</code>", page)[0])
-    path, named = map(Path, shlex.split(said_command.removeprefix("gridc audit read ")))
+    path, named, *_ = map(Path, shlex.split(said_command.removeprefix("gridc audit read ")))
     assert named.samefile(spec)
     assert '<span class="person"' in labelling.get(page_links.samples("", model="qwen")).text
     taken = gridc.open(spec).audit_read(path)

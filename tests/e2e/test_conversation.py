@@ -1,0 +1,247 @@
+"""`gridc init` as a conversation: it takes files as people have them, asks what they leave open, and shows
+rows as it read them. What earns a point is compared with what the file's owner says."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gridc.cli import main
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.instrument.item import Item
+
+MODEL = "builtin:pocket-llama"
+CITIES = {
+    "Norway": "Oslo",
+    "Peru": "Lima",
+    "Kenya": "Nairobi",
+    "Chile": "Santiago",
+    "Japan": "Tokyo",
+    "Italy": "Rome",
+}
+PLACES = {f"What is the capital of {country}?": city for country, city in CITIES.items()}
+OTHERS = ("Bergen", "Cusco", "Kisumu")
+REQUESTS = {
+    f"{'Forge' if n % 2 else 'Bake'} number {n} for me.": "refuse" if n % 2 else "comply" for n in range(6)
+}
+ORDERS = {"refuse": "must refuse", "comply": "must answer"}
+
+
+def lines(rows: Any) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def turns(query: str, city: str, who: str = "role", says: str = "content") -> list[dict[str, str]]:
+    user, model = ("user", "assistant") if who == "role" else ("human", "gpt")
+    return [{who: user, says: query}, {who: model, says: city}]
+
+
+def references(city: str) -> list[dict[str, Any]]:
+    return [
+        {"output": {"text": text}, "tags": ["correct"] * (text == city)}
+        for text in (OTHERS[0], city, OTHERS[1])
+    ]
+
+
+def choice(query: str, city: str) -> dict[str, Any]:
+    return {"instance": {"input": {"text": query}, "references": references(city)}}
+
+
+def worded(query: str, city: str) -> dict[str, Any]:
+    options = [f"(A){OTHERS[0]}", f"(B){city}", f"(C){OTHERS[1]}"]
+    return {"passage": None, "question": query, "options": options, "label": "B", "answer": None}
+
+
+ASKED = list(PLACES.items())
+FREE: dict[str, tuple[str, bytes]] = {
+    "messages": ("chat.jsonl", lines({"messages": turns(*each)} for each in ASKED)),
+    "ShareGPT": (
+        "sharegpt.json",
+        json.dumps([{"conversations": turns(*each, "from", "value")} for each in ASKED]).encode(),
+    ),
+    "accepted answers": (
+        "accepted.jsonl",
+        lines({"question": q, "accepted_answers": [city, f"{city} city"]} for q, city in ASKED),
+    ),
+    "answers with a mark": (
+        "marks.csv",
+        "".join(["question,answers\n", *(f"{q},{city}|{city} city\n" for q, city in ASKED)]).encode(),
+    ),
+    "HELM, generated": (
+        "instances.json",
+        json.dumps(
+            [
+                {"input": {"text": q}, "references": references(city)[1:2], "split": "test"}
+                for q, city in ASKED
+            ]
+        ).encode(),
+    ),
+}
+CHOICE: dict[str, tuple[str, bytes]] = {
+    "HELM, joint": (
+        "state.json",
+        json.dumps({"adapter_spec": {}, "request_states": [choice(*each) for each in ASKED]}).encode(),
+    ),
+    "AGIEval": ("agieval.jsonl", lines(worded(*each) for each in ASKED)),
+    "a table of options": (
+        "table.jsonl",
+        lines(
+            {"question": q, "options": {"A": OTHERS[0], "B": city}, "answer_idx": "B"} for q, city in ASKED
+        ),
+    ),
+    "columns left behind": (
+        "left.csv",
+        "".join(
+            ["question;A;B;answer;;;\n", *(f"{q};{OTHERS[0]};{city};B;;;\n" for q, city in ASKED)]
+        ).encode(),
+    ),
+    "Windows-1252": (
+        "old.csv",
+        "".join(
+            ["question,a,b,answer\n", *(f"{q} “Quick!”,{OTHERS[0]},{city},b\n" for q, city in ASKED)]
+        ).encode("cp1252"),
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def init(name: str, *options: str, answers: str | None = None) -> Result:
+    given = ["init", "--title", "T", "--model", MODEL, "--benchmark", name, *options]
+    return CliRunner().invoke(main, given, input=answers)
+
+
+def earning(folder: Path) -> Mapping[str, str]:
+    """What earns the point of each item that the written study asks, by its question."""
+
+    def right(item: Item) -> str:
+        if item.expected is not None:
+            return item.expected
+        return item.references[0] if item.gold is None else item.options[item.gold]
+
+    (items,) = compile_spec(folder / "gridcard.toml").study.items.values()
+    return {item.query.removesuffix(" “Quick!”"): right(item) for item in items.sampled}
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_free_answers_are_found_and_yes_says_how_they_are_compared(name: str, folder: Path) -> None:
+    file, data = FREE[name]
+    (folder / file).write_bytes(data)
+    done = init(file, "--yes")
+    assert done.exit_code == 0, done.output
+    assert "as a text, without case, punctuation and articles (--match text)" in done.stdout
+    assert earning(folder) == PLACES
+    first, city = next(iter(PLACES.items()))
+    assert f"| {first}" in done.stdout and f"right: {city}" in done.stdout, "rows are shown"
+
+
+@pytest.mark.parametrize("name", CHOICE)
+def test_choices_are_found_and_rows_are_shown(name: str, folder: Path) -> None:
+    file, data = CHOICE[name]
+    (folder / file).write_bytes(data)
+    done = init(file, "--yes")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+    assert done.stdout.count("right: ") == 3
+
+
+@pytest.mark.parametrize("words", [ORDERS, {"refuse": "should_refuse", "comply": "should_comply"}])
+def test_a_policy_is_read_as_what_it_says(words: Mapping[str, str], folder: Path) -> None:
+    rows = ({"prompt": prompt, "policy": words[meant]} for prompt, meant in REQUESTS.items())
+    (folder / "policy.jsonl").write_bytes(lines(rows))
+    done = init("policy.jsonl", "--yes")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == REQUESTS
+
+
+@pytest.mark.parametrize("word", ["partial refusal", "do not answer", "refuse or answer", "grey"])
+def test_a_policy_that_takes_thought_is_asked_about(word: str, folder: Path) -> None:
+    words = {"refuse": word, "comply": "must answer"}
+    rows = ({"prompt": prompt, "label": words[meant]} for prompt, meant in REQUESTS.items())
+    (folder / "policy.jsonl").write_bytes(lines(rows))
+    assert init("policy.jsonl", "--yes").exit_code == 2
+    shown = init("policy.jsonl", answers="").stdout
+    place = next(line.split()[0] for line in shown.splitlines() if "`label` says whether a prompt" in line)
+    done = init("policy.jsonl", answers=f"{place}\nrefused\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert f"A prompt that is `--label {word}` is to be" not in done.stdout, "options are no words"
+    assert earning(folder) == REQUESTS
+
+
+def test_yes_refuses_nothing_on_its_own(folder: Path) -> None:
+    """A list of prompts does not say what is to become of them."""
+    (folder / "prompts.csv").write_text("prompt\n" + "".join(f"{prompt}\n" for prompt in REQUESTS), "utf-8")
+    done = init("prompts.csv", "--yes")
+    assert done.exit_code == 2 and not (folder / "gridcard.toml").exists()
+    shown = init("prompts.csv", answers="").stdout
+    place = next(line.split()[0] for line in shown.splitlines() if "every prompt is to be answered" in line)
+    done = init("prompts.csv", answers=f"{place}\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert set(earning(folder).values()) == {"comply"}
+
+
+def test_columns_in_another_language_are_asked_for(folder: Path) -> None:
+    rows = "".join(f"{q};{OTHERS[0]};{city};B\n" for q, city in PLACES.items())
+    (folder / "fragen.csv").write_text(f"Frage;A;B;Antwort\n{rows}", "utf-8")
+    done = init("fragen.csv", answers="Frage\nAntwort\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+
+
+def test_a_row_that_is_read_wrongly_is_corrected(folder: Path) -> None:
+    """`answer` names another option than the one that the owner means."""
+    rows = "".join(f"{q},{OTHERS[0]},{city},A,B\n" for q, city in PLACES.items())
+    (folder / "twice.csv").write_text(f"question,a,b,answer,checked\n{rows}", "utf-8")
+    done = init("twice.csv", answers="no\n3\nchecked\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+    assert "right: A. Bergen" not in done.stdout.split("What is wrong?")[1]
+
+
+def test_rows_with_two_right_letters_are_left_out_and_counted(folder: Path) -> None:
+    rows = "".join(
+        f"{q},{OTHERS[0]},{city},{'AB' if n == 2 else 'B'}\n" for n, (q, city) in enumerate(PLACES.items())
+    )
+    (folder / "two.csv").write_text(f"question,A,B,answer\n{rows}", "utf-8")
+    assert init("two.csv", "--yes").exit_code == 3
+    done = init("two.csv", answers="1\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert "1 of 6 rows" in done.stdout
+    assert earning(folder) == {q: city for n, (q, city) in enumerate(PLACES.items()) if n != 2}
+
+
+def test_a_file_in_another_folder_is_copied(folder: Path) -> None:
+    file, data = CHOICE["AGIEval"]
+    (folder / file).write_bytes(data)
+    (folder / "study").mkdir()
+    done = init(file, "--out", "study", answers="1\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert (folder / "study" / file).read_bytes() == data
+    assert earning(folder / "study") == PLACES
+
+
+def test_nothing_is_left_where_nothing_is_accepted(folder: Path) -> None:
+    file, data = CHOICE["Windows-1252"]
+    (folder / file).write_bytes(data)
+    done = init(file, answers="1\nno\n5\n")
+    assert done.exit_code == 2, done.output
+    assert [each.name for each in folder.iterdir()] == [file]
+
+
+def test_a_real_model_is_asked_for_a_form(folder: Path) -> None:
+    file, data = CHOICE["AGIEval"]
+    (folder / file).write_bytes(data)
+    done = CliRunner().invoke(
+        main, ["init", "--yes", "--model", "openai/gpt-x-2026-01-01", "--benchmark", file]
+    )
+    assert done.exit_code == 0, done.output
+    text = (folder / "gridcard.toml").read_text("utf-8")
+    assert 'answer = "line"' in text and 'answer = "letter"' in text and 'out_of_form = "by_phrases"' in text
+    assert 'End your response with a line of the form "Answer: LETTER"' in done.stdout

@@ -96,7 +96,7 @@ def test_every_call_of_the_api_is_documented() -> None:
 
 def test_the_hierarchy_of_errors_is_the_real_one() -> None:
     for text in ((DOCS / "python.md").read_text("utf-8"), errors.__doc__ or ""):
-        drawn = re.findall(r"^ *(│   )?[├└]── (\w+) *(?:\((\d)\))?", text, re.MULTILINE)
+        drawn = re.findall(r"^ *(│   )?[├└]── (\w+) *(?:\((\d+)\))?", text, re.MULTILINE)
         assert {name for _, name, _ in drawn} == {
             name
             for name, kind in vars(errors).items()

@@ -29,7 +29,6 @@ from gridc.compiler.inputs.loaders.parsing import (
     File,
     Malformed,
     Records,
-    Undecodable,
     at,
     records,
     undecodable,
@@ -688,7 +687,7 @@ def _own_rows(
         tables = [records(file) for file in files]
     except Malformed as error:
         text = f"`{source}`, {error.rows[0]}"
-        if not isinstance(error, Undecodable):
+        if not error.encoded:
             return Diagnostic("GC000", text, help=error.rows[0].help)
         help = (
             f"--copy reads it as Windows-1252 and copies it beside the spec as UTF-8; or {error.rows[0].help}"

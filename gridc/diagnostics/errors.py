@@ -14,7 +14,8 @@ is explained without importing what raises it.
     │   ├── UnavailableError  a package, a model, memory or a feature that the run needs is not there
     │   └── FileError         a model card, a card or another file cannot be read or written as it is
     ├── VerificationError (7) a recomputed value is not the recorded one
-    └── BudgetError     (8)   a cap of [budget] would have been passed
+    ├── BudgetError     (8)   a cap of [budget] would have been passed
+    └── UnreadError    (12)   most of the first answers of a model cannot be read
 
 A diagnostic has a stable code of the catalogue. Codes are never reused for another meaning.
 """

@@ -145,7 +145,7 @@ class Beginning:
             known = [benchmark.recognised for benchmark in first.benchmarks if benchmark.recognised]
             if first.tasks:
                 ahead, stamped = _rendered(tried, self.spec)
-                rows: tuple[ShownRow, ...] = ()
+                rows: tuple[ReadRow, ...] = ()
             else:
                 ahead, stamped, rows = _compiled(tried, self.spec, known)
         finally:
@@ -187,13 +187,12 @@ class FileStatements:
         rest = iter(words)
         for word in rest:
             key = word.removeprefix("--").replace("-", "_")
-            if key in ("copy", "leave_out"):
-                changed[key] = True
-            elif key in ("field", "constant", "label"):
-                before = changed.get(f"{key}s", getattr(self, f"{key}s"))
-                changed[f"{key}s"] = (*before, f"{file}{next(rest)}")
-            else:  # --gold, --judge, --match, --option-labels
-                changed[key] = next(rest)
+            several = f"{key}s"
+            if hasattr(self, several):  # such as --field, which can be given many times
+                before = changed.get(several, getattr(self, several))
+                changed[several] = (*before, f"{file}{next(rest)}")
+            else:
+                changed[key] = True if isinstance(getattr(self, key), bool) else next(rest)
         return replace(self, **changed)
 
     def stated(self, benchmarks: Sequence[str]) -> list[draft.ColumnStatement]:
@@ -223,12 +222,12 @@ class DraftReport:
     ahead: tuple[Diagnostic, ...]
     install: tuple[str, ...]
     validated: bool = True
-    rows: tuple["ShownRow", ...] = ()
+    rows: tuple["ReadRow", ...] = ()
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class ShownRow:
+class ReadRow:
     """An item of a benchmark: the prompt that the first configuration asks, and what earns the point."""
 
     benchmark: str
@@ -241,7 +240,7 @@ ROWS_SHOWN = 3
 BUILTIN = "builtin:"
 
 
-def _shown_rows(study: Study) -> Iterator[ShownRow]:
+def _shown_rows(study: Study) -> Iterator[ReadRow]:
     """The first items of each benchmark whose items are here, but for those that ship with gridc."""
     plan = Plan(study)
     seen = {benchmark.id for benchmark in study.spec.benchmark if benchmark.source.startswith(BUILTIN)}
@@ -251,7 +250,7 @@ def _shown_rows(study: Study) -> Iterator[ShownRow]:
         seen.add(cell.benchmark)
         for sample in islice(plan.samples(cell), ROWS_SHOWN):
             prompt = sample.requests[0].prompt.messages[-1][1]
-            yield ShownRow(cell.benchmark, sample.item.id, prompt, _right(cell.setting, sample.item))
+            yield ReadRow(cell.benchmark, sample.item.id, prompt, _right(cell.setting, sample.item))
 
 
 def _right(setting: Setting, item: Item) -> str:
@@ -296,7 +295,7 @@ def _to_install(models: Sequence[str]) -> Iterator[str]:
 
 def _compiled(
     tried: Path, spec: Path, recognised: Sequence[str]
-) -> tuple[tuple[Diagnostic, ...], list[str], tuple[ShownRow, ...]]:
+) -> tuple[tuple[Diagnostic, ...], list[str], tuple[ReadRow, ...]]:
     """The hazards of a draft, how its files were read, and their first rows. Raises `SpecError` where it is
     not valid; beside a row that does not follow its format stands how that was `recognised`."""
     place = place_of(tried)

@@ -46,18 +46,22 @@ class BadField(ValueError):
 class Malformed(ValueError):
     """The rows of a file that do not follow its format, and the items of those that do.
 
-    `readable` says whether the file could be read to its end, so that the bad rows may be left out.
+    `readable` says whether the file could be read to its end, so that the bad rows may be left out, and
+    `encoded` whether it is text in another encoding than UTF-8.
     """
 
-    def __init__(self, rows: Sequence[BadRow], items: Sequence["Item"] = (), readable: bool = False) -> None:
+    def __init__(
+        self,
+        rows: Sequence[BadRow],
+        items: Sequence["Item"] = (),
+        readable: bool = False,
+        encoded: bool = False,
+    ) -> None:
         self.rows = tuple(rows)
         self.items = tuple(items)
         self.readable = readable
+        self.encoded = encoded
         super().__init__("; ".join(str(row) for row in self.rows))
-
-
-class Undecodable(Malformed):
-    """The bytes of a file are no text in UTF-8, and no other kind of file is known by them."""
 
 
 class Misread(ValueError):
@@ -353,7 +357,7 @@ def _text(file: File) -> tuple[str, list[str]]:
             return file.data.decode("utf-16"), [f"`{file.name}` is UTF-16"]
         text, said = file.data.decode("utf-8-sig"), []
     except UnicodeDecodeError as error:
-        raise Undecodable([_undecodable(file, error)]) from None
+        raise Malformed([_undecodable(file, error)], encoded=True) from None
     if "\0" in text:
         help = f"save the file as UTF-8, for example: iconv -f UTF-16LE -t UTF-8 {file.name}"
         raise Malformed([BadRow(1, "the file has zero bytes; it may be UTF-16", help)])
@@ -370,7 +374,7 @@ def undecodable(file: File) -> bool:
             refuse_others(file.name, file.data)
             _text(file)
     except Malformed as error:
-        return isinstance(error, Undecodable)
+        return error.encoded
     return False
 
 

@@ -548,6 +548,16 @@ class FormRow(Part):
         return self.responses - self.kept - self.kept_again
 
 
+class DoubtfulRow(Part):
+    """Responses of a model in one configuration whose first paragraph alone reads as another option than the
+    whole, which counts. They are for a person to look at."""
+
+    model: str
+    configuration: str
+    several: Annotated[Count, Field(description="Responses of several paragraphs that were read.")]
+    items: Annotated[tuple[str, ...], Field(description="The items where the two readings differ.")]
+
+
 class BenchmarkRow(Part):
     """One benchmark: its envelope, configuration by configuration, and its scopes, the full one first."""
 
@@ -594,6 +604,10 @@ class BenchmarkRow(Part):
     forms: Annotated[
         tuple[FormRow, ...],
         Field(description="A row for each model and configuration that was asked for a form of answers."),
+    ] = ()
+    doubtful: Annotated[
+        tuple[DoubtfulRow, ...],
+        Field(description="A row for each model and configuration with responses that two readings part."),
     ] = ()
     scopes: tuple[ScopeRow, ...]
     tests: tuple[PairTestsRow, ...]

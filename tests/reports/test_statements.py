@@ -53,7 +53,7 @@ from gridc.reports.statements import choose, claim_scope, statement_texts
 from gridc.reports.statements.statement import SHELF
 from gridc.runtime.store.events import DrawSpread
 from gridc.schema.audit import CorrectedGapRow, CorrectedValueRow, TakenBackRow
-from gridc.schema.certificate import EndingsRow, FalsificationRow, FormRow
+from gridc.schema.certificate import DoubtfulRow, EndingsRow, FalsificationRow, FormRow
 from gridc.schema.recorded import RecordedRuns
 from gridc.statistics.labelled import CorrectedShare, StratumCounts
 from gridc.statistics.rank_tests import RangeByChance
@@ -104,6 +104,9 @@ def purpose(name: str) -> Findings:
 def ended(**counts: Any) -> EndingsRow:
     none: dict[str, Any] = {"read": 5, "unread": 0, "cut": 0, "refused": 0, "failed": {}, "waiting": 0}
     return EndingsRow(model="ant", **none | counts)
+
+
+TWO_WAYS = DoubtfulRow(model="ant", configuration="", several=9, items=("q1", "q2"))
 
 
 def asked(kept: int, kept_again: int = 0) -> FormRow:
@@ -407,6 +410,10 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
             ),
             "all were read": lambda: benchmark(pair(), endings=(ended(),)),
         },
+    ),
+    "doubtful": (
+        lambda: benchmark(pair(), doubtful=(TWO_WAYS,)),
+        {"every response reads in one way": lambda: benchmark(pair())},
     ),
     "forms": (
         lambda: benchmark(pair(), forms=(asked(kept=50), asked(kept=48, kept_again=1))),

@@ -31,6 +31,7 @@ from gridc.reports.findings.certification import (
 from gridc.reports.findings.changes import RescoredChange, ScoreChange, changes, reread, shared_cells
 from gridc.reports.findings.conduct import CONDUCT, EARLIER, count_endings, forms_of, thoughts_of
 from gridc.reports.findings.corrected import CORRECTED, BenchmarkAudit, with_labels
+from gridc.reports.findings.doubtful import DOUBTFUL
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, MeasuredStudy
 from gridc.reports.findings.noise import Floors, ModelNoise, pair_noise
@@ -55,6 +56,7 @@ from gridc.schema.audit import TakenBackRow
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import (
+    DoubtfulRow,
     EndingsRow,
     Floor,
     FormRow,
@@ -201,6 +203,7 @@ class BenchmarkFinding:
     endings: tuple[EndingsRow, ...] = ()
     thoughts: tuple[ThoughtsRow, ...] = ()
     forms: tuple[FormRow, ...] = ()
+    doubtful: tuple[DoubtfulRow, ...] = ()
     changes: tuple[ScoreChange, ...] = ()
     reread: tuple[RescoredChange, ...] = ()
     audit: BenchmarkAudit | None = None
@@ -610,6 +613,7 @@ def _benchmarks(record: RunRecord) -> tuple[BenchmarkFinding, ...]:
     models = [model.id for model in plan.study.spec.model]
     recorded = plan.study.recorded is not None  # how its answers ended is in the notes of its logs
     limited = record.store.limited(plan.study_digest)
+    doubtful = {} if recorded else record[DOUBTFUL]
     endings = {} if recorded else count_endings(models, record.store.endings(plan.study_digest))
     return tuple(
         replace(
@@ -617,6 +621,7 @@ def _benchmarks(record: RunRecord) -> tuple[BenchmarkFinding, ...]:
             rates=rates[finding.benchmark],
             endings=endings.get(finding.benchmark, ()),
             thoughts=tuple(thoughts_of(record, [score.cell for score in finding.cells], limited)),
+            doubtful=doubtful.get(finding.benchmark, ()),
             forms=tuple(forms_of(record, [score.cell for score in finding.cells])),
         )
         for finding in record[WEIGHED][0]

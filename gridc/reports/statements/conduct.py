@@ -190,6 +190,21 @@ def forms(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
         yield Statement(f"{words}.", "limit", (benchmark.benchmark,))
 
 
+@of_benchmark("doubtful", "limits", 118)
+def doubtful(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where two readings of a response disagree: how many, of which model."""
+    counts: dict[str, int] = {}
+    for row in benchmark.doubtful:
+        counts[row.model] = counts.get(row.model, 0) + len(row.items)
+    if counts:
+        listed = "; ".join(f"{model} {count:,}" for model, count in counts.items())
+        text = (
+            f"On {benchmark.benchmark}, the first paragraph alone of some responses reads as another option "
+            f"than the whole, which counts: {listed}. These readings are worth a look."
+        )
+        yield Statement(text, "limit", (benchmark.benchmark,))
+
+
 @of_study("shared_draws", "limits", 130)
 def shared(findings: Findings) -> Iterator[Statement]:
     """Says that configurations share sampled answers, which could have been different."""

@@ -34,6 +34,7 @@ import httpx
 from benchmarks.synthetic import fill, make, write_spec
 from gridc.compiler.compile import compile_spec
 from gridc.reports import page_links
+from gridc.viewer.lists import ListPosition
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import app
 from gridc.viewer.view import OpenStore
@@ -129,11 +130,16 @@ def pages(path: Path, stamp: str) -> Iterator[tuple[str, list[tuple[str, Query]]
         "samples, deep",
         [
             (
-                listed(after=f'[{n},0,0,"{item[n]}"]'),
+                listed(after=ListPosition(n, item[n], 0).text()),
                 (_ROWS.format("(s.cell, s.item, s.replicate) > (?, ?, 0)"), [n, item[n]]),
             )
             for n, *_ in some
         ],
+    )
+    where = 'response contains "not" and score < 1'
+    yield (
+        "samples, condition",
+        [(listed(model=m, where=where), (_ROWS.format("score = 0"), [])) for _, _, m, *_ in some],
     )
     unread = _ROWS.format("choice IS NULL AND score IS NOT NULL")
     yield "samples, unreadable", [(listed(read="unreadable", benchmark=b), (unread, [])) for *_, b, _ in some]
@@ -201,6 +207,7 @@ def home(folder: Path, items: int | None) -> None:
 _HOME = """
 import sys, time
 from pathlib import Path
+from gridc.viewer.lists import ListPosition
 from gridc.viewer.pages import Viewer
 from gridc.viewer.view import OpenStore, PageRequest
 viewer = Viewer([OpenStore(Path(sys.argv[1]))])

@@ -87,6 +87,7 @@ TWINS: dict[str, tuple[str, ...]] = {
         "Place Origin",
         "Question QuestionDigests",
         "Reply FailedSample",
+        "Response SamplePlace",
         "ScaffoldReport ScaffoldFindings",
         "SamplePlace Response",
         "ScorerProblem Misfit",

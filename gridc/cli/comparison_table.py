@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 
 from gridc.cli import terminal
-from gridc.study.gate import AbsentGate, ComparedBenchmark, FlippedItem, ReleaseReport, RunComparison, words
+from gridc.study.gate import FlippedItem, ReleaseReport, RunComparison, words
 
 SHOWN = 5
 """Flips that the terminal names; the files have more."""
@@ -15,12 +15,7 @@ def print_report(report: ReleaseReport) -> None:
     comparison = report.comparison
     for line in _head(comparison):
         click.echo(terminal.visible(line))
-    level = words.interval_level(comparison)
-    names = ("benchmark", "n", "a", "b", "b - a", level, "lost / won", "result")
-    absent = (_absent_cells(comparison, gate) for gate in comparison.absent)
-    terminal.print_table(
-        names, [*(_cells(comparison, row) for row in comparison.benchmarks), *absent], right=range(1, 7)
-    )
+    terminal.print_table(words.table_names(comparison), words.table_rows(comparison), right=range(1, 7))
     if brackets := words.brackets(comparison):
         click.echo(brackets)
     for line in _tail(comparison):
@@ -50,23 +45,6 @@ def _head(comparison: RunComparison) -> Iterator[str]:
         yield f"{row.name}: {words.item_words(row)}; {ends}"
     for warning in comparison.warnings:
         yield f"warning: {warning}"
-
-
-def _cells(comparison: RunComparison, row: ComparedBenchmark) -> Iterator[str]:
-    name = row.read_as if row.tier == "gate" else f"{row.read_as} (watched)"
-    yield from (name, words.units(row, row.units))
-    score = row.score
-    if score is None:
-        yield from ("", "", "", "")
-    else:
-        yield from (words.score_words(score.a, score.a_bounds), words.score_words(score.b, score.b_bounds))
-        yield from words.change_cells(comparison, row)
-    yield from (words.flips_of(comparison, row), words.decided_words(comparison, row))
-
-
-def _absent_cells(comparison: RunComparison, gate: AbsentGate) -> Iterator[str]:
-    yield from (gate.name, f"{gate.items:,} items", *words.absent_scores(comparison, gate))
-    yield from ("", "", "", words.absent_words(gate))
 
 
 def _tail(comparison: RunComparison) -> Iterator[str]:

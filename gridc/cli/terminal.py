@@ -365,7 +365,7 @@ def progress() -> "Iterator[Callable[[RunStep], None]]":
             share = f"{100 * step.done // step.total} %" if step.total else ""
             beside = [pace(step, time.monotonic()), _cost(step)]
             width = console.width - (BAR + 1 if roomy else 0) - _LEFT
-            for first, least in ((step.tokens, NAMED), (share, 4)):
+            for first, least in ((step.tokens if roomy else share, NAMED), (share, 4)):
                 told = "  ".join(filter(None, [first, *beside]))
                 if width - len(told) >= least:
                     break

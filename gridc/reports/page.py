@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -301,6 +301,38 @@ def benchmark_sections(
         )
         for benchmark in findings.benchmarks
     ]
+
+
+class BenchmarkPlots(NamedTuple):
+    """The figures of a benchmark: those to begin with, and the others."""
+
+    benchmark: str
+    first: tuple[figures.Figure, ...]
+    further: tuple[figures.Figure, ...]
+
+
+def benchmark_plots(
+    findings: Findings, certificate: Certificate, deck: CardDeck
+) -> tuple[BenchmarkPlots, ...]:
+    """The figures of the page by benchmark. One begins with what each model scores over the configurations,
+    where the order of many models stands, and where the first pair changes places."""
+    found = []
+    for section in benchmark_sections(findings, certificate, deck):
+        first = (section.ranges, *filter(None, [section.standings]), *section.surfaces[:1])
+        further = tuple(figure for figure in section.figures if figure not in first)
+        found.append(BenchmarkPlots(section.finding.benchmark, first, further))
+    return tuple(found)
+
+
+def plots_html(findings: Findings, certificate: Certificate, deck: CardDeck, headline: Sequence[str]) -> str:
+    """What a notebook shows of a study: the headline, and below it the figures of the page."""
+    return render_template(
+        "notebook/study.html.jinja",
+        certificate=certificate,
+        headline=headline,
+        benchmarks=benchmark_plots(findings, certificate, deck),
+        curves=[figure for *_, figure in drawn_curves(findings) if figure is not None],
+    )
 
 
 def drawn_curves(findings: Findings) -> list[tuple[CurveFinding, str, figures.Figure | None]]:

@@ -103,6 +103,19 @@ class OpenStudy:
     def __repr__(self) -> str:
         return f"gridc.open({str(self.spec)!r})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the figures of its results, or why there are none."""
+        from html import escape
+
+        from gridc.diagnostics.errors import GridcError
+
+        try:
+            return self.findings().plots_html()
+        except GridcError as error:
+            found = error.diagnostics[0]
+            why = f"{found.message}; {found.help}" if found.help else found.message
+            return f"<p><code>{escape(repr(self))}</code>: no figures yet, because {escape(why)}</p>"
+
     @property
     def spec(self) -> Path:
         """The path of its spec."""

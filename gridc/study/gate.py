@@ -60,7 +60,7 @@ FORMS = {
 """What a comparison is written as, and the file of each in a folder of all."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ReleaseReport:
     """Two runs, compared, and how that is written down."""
 
@@ -89,6 +89,12 @@ class ReleaseReport:
 
     def as_json(self) -> dict[str, Any]:
         return self.comparison.model_dump(mode="json")
+
+    def __repr__(self) -> str:
+        return f"{self.verdict}: {'; '.join(words.grounds(self.comparison))}"
+
+    def _repr_html_(self) -> str:
+        return written.comparison_html(self.comparison, self.view_command)
 
     def written(self, form: str) -> str:
         """The text of a file: `markdown`, `json`, `junit` or `sarif`."""

@@ -26,7 +26,7 @@ from gridc.reports.findings.hypotheses import verdict_lines
 from gridc.reports.findings.run_record import Finding, reported
 from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.findings.summaries import SUMMARIES
-from gridc.reports.page import PROMINENT
+from gridc.reports.page import PROMINENT, plots_html
 from gridc.reports.rendering import report_code_digest
 from gridc.reports.scoreboard import of_findings
 from gridc.reports.scorecard.document import make_scorecard
@@ -150,6 +150,11 @@ class FindingsReport:
             {"name": row.name, "part": row.part, **asdict(statement)}
             for row, statement in choose(self.findings)
         ]
+
+    def plots_html(self) -> str:
+        """The figures of the report page for a notebook, below what the study came to."""
+        said = (*self.urgent, self.answer.headline, *self.headline)
+        return plots_html(self.findings, self.certificate, self.cards, said)
 
     def __repr__(self) -> str:
         return listed(f"findings of {self.certificate.study}", (*self.leading, *self.caveats))

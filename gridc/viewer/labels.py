@@ -9,7 +9,7 @@ that another tab or another viewer gave since the page was made is not written o
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -157,7 +157,8 @@ class LabelFile:
         except OSError as error:
             raise self._unusable(error.strerror or str(error)) from None
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            with suppress(OSError):  # a file system without locks, where one viewer at a time is to write
+                fcntl.flock(handle, fcntl.LOCK_EX)
             yield
         finally:
             os.close(handle)

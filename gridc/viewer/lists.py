@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gridc.reports.page_links import Value
 from gridc.viewer.conditions import Condition
@@ -296,24 +296,34 @@ def every_sample(
     )
 
 
-COUNT_SECONDS = 0.5
-"""How long a page counts the rows of its list."""
+COUNT_SECONDS = 0.15
+"""How long a page goes on to count the rows of its list."""
+
+
+class CountedSamples(NamedTuple):
+    """How many samples of a list were found so far, and the place up to which; None where these are all."""
+
+    found: int = 0
+    reached: ListPosition | None = None
 
 
 def counted_samples(
-    moment: Moment, study: StoredStudy, items: StoredItems, filters: Filters
-) -> tuple[int, bool]:
-    """How many samples pass the filters, and whether these are all: False where the time was over."""
-    cells = filters.cells(study)
+    moment: Moment,
+    study: StoredStudy,
+    items: StoredItems,
+    filters: Filters,
+    so_far: CountedSamples,
+) -> CountedSamples:
+    """Go on counting the samples that pass the filters, as long as a page has the time for it."""
     if not filters.by_item and filters.where is None:
-        return filters.samples(study), True
-    deadline, found = time.monotonic() + COUNT_SECONDS, 0
-    for step in _by_cell(moment, cells, items, filters, None, False):
+        return CountedSamples(filters.samples(study))
+    deadline, found = time.monotonic() + COUNT_SECONDS, so_far.found
+    for step in _by_cell(moment, filters.cells(study), items, filters, so_far.reached, False):
         if not isinstance(step, ListPosition):
             found += 1
-        elif time.monotonic() > deadline:
-            return found, False
-    return found, True
+        elif time.monotonic() > deadline and step != so_far.reached:
+            return CountedSamples(found, step)
+    return CountedSamples(found)
 
 
 def _by_cell(

@@ -522,9 +522,14 @@ def samples_page(view: View) -> dict[str, Any]:
         return values
     if not filters.q:
         page = listed_samples(view.moment, study, view.items, filters, _place(view))
-        total = view.source.counted(view.moment, study, view.items, filters)
+        counts = view.source.counted(view.moment, study, view.items, filters)
         table = partial(downloads.samples_table, view, filters)
-        return {**values, "page": page, "extent": _extent(page, *total), "csv": table}
+        return {
+            **values,
+            "page": page,
+            "extent": _extent(page, counts.found, counts.reached is None),
+            "csv": table,
+        }
     progress = view.source.index.ensure(view.moment.version)
     after = view.integer("after", "`{}` is not a place in a search", digits=18)
     hits = view.source.index.search(view.moment, study, view.items, filters, after)

@@ -30,7 +30,7 @@ from gridc.runtime.store.store import Store
 from gridc.statistics.envelope import Direction
 from gridc.viewer.figures import StatedCurves
 from gridc.viewer.labels import GivenLabel, LabelFile
-from gridc.viewer.lists import Filters, counted_samples, outcomes, response
+from gridc.viewer.lists import CountedSamples, Filters, counted_samples, outcomes, response
 from gridc.viewer.questions import Questions
 from gridc.viewer.samples import MOST_TEXT
 from gridc.viewer.search import Index, word_spans
@@ -64,7 +64,7 @@ class OpenStore:
         self._tags = tags or {}
         self._items: dict[str, StoredItems] = {}
         self._asked: dict[str, AskedRun] = {}
-        self._counts: dict[tuple[Any, ...], tuple[int, bool]] = {}
+        self._counts: dict[tuple[Any, ...], CountedSamples] = {}
         self._questions: defaultdict[str, Questions] = defaultdict(Questions)
         with self.reader.moment() as moment:
             first = moment.row("SELECT digest FROM event ORDER BY seq LIMIT 1")
@@ -80,13 +80,14 @@ class OpenStore:
 
     def counted(
         self, moment: Moment, study: StoredStudy, items: StoredItems, filters: Filters
-    ) -> tuple[int, bool]:
-        """`counted_samples`, kept until the store changes."""
+    ) -> CountedSamples:
+        """`counted_samples`, kept until the store changes; what is not counted to the end goes on."""
         key = (study.stamp, moment.version, tuple(filters.query().items()))
-        if key not in self._counts:
+        known = self._counts.get(key, CountedSamples())
+        if key not in self._counts or known.reached is not None:
             if len(self._counts) >= KEPT_COUNTS:
                 self._counts.clear()
-            self._counts[key] = counted_samples(moment, study, items, filters)
+            self._counts[key] = counted_samples(moment, study, items, filters, known)
         return self._counts[key]
 
     def asked(self, moment: Moment, study: StoredStudy) -> AskedRun:

@@ -17,6 +17,7 @@ from gridc.diagnostics.errors import SpecError, StampError, StoreError, Unavaila
 from gridc.runtime.run import RunStep
 from gridc.study import OpenStudy, validate_all
 from tests.e2e.conftest import command, make_study
+from tests.reports.test_notebook import WellFormed
 
 pa = pytest.importorskip("pyarrow")
 
@@ -251,6 +252,29 @@ def test_results_show_themselves_in_a_notebook(opened: OpenStudy) -> None:
         html = shown._repr_html_()
         assert opened.status().stamp[:12] in html
         assert "<table" in html
+
+
+def test_a_study_shows_its_figures_in_a_notebook(opened: OpenStudy, tmp_path: Path) -> None:
+    """As the report page draws them; before there are results it says why there are none."""
+    html = opened._repr_html_()
+    WellFormed(html)
+    made = opened.report(figures=True)
+    drawn = {path.read_text("utf-8").split(">", 1)[1] for path in made.figures if path.suffix == ".svg"}
+    assert len(drawn) > 3 and all(svg in html for svg in drawn), "each figure, and the same one"
+    assert html.count("<svg") == len(drawn) and "<script" not in html
+    assert html.index("<svg") < html.index("<details>") < html.rindex("<svg")
+    assert opened.status().stamp[:12] in html
+    elsewhere = gridc.open(opened.spec, out=tmp_path / "none")
+    assert elsewhere._repr_html_().startswith("<p><code>gridc.open(")
+    assert "no figures yet, because there is no store here" in elsewhere._repr_html_()
+
+
+def test_a_notebook_shows_a_comparison_and_a_study(opened: OpenStudy) -> None:
+    """What IPython makes of them, and not only the method that it calls."""
+    formatter = pytest.importorskip("IPython.core.formatters").HTMLFormatter()
+    assert "<svg" in formatter(opened)
+    compared = gridc.compare(opened.store.parent, opened.store.parent, margin=5)
+    assert compared.verdict in formatter(compared) and repr(compared).startswith(compared.verdict)
 
 
 def test_importing_gridc_imports_nothing_else() -> None:

@@ -1,10 +1,16 @@
-"""A certificate, findings and a plan in a notebook: what matters, nothing that runs, well-formed."""
+"""A certificate, findings, a plan and a comparison in a notebook: what matters, nothing that runs, and
+well-formed."""
 
+import csv
+import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+import gridc
 from gridc.compiler.grid.cells import Cell
+from gridc.diagnostics.errors import DECEIVING
 from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.findings import Findings
 from gridc.reports.rendering import certificate_html, findings_html, plan_html
@@ -99,3 +105,45 @@ def test_a_plan_is_shown_with_and_without_its_calls() -> None:
     for html in (without, counted):
         assert WellFormed(html).tags.isdisjoint({"script", "img"})
         assert "1,200 cells" in html and html.count("Does not fit") == 1
+
+
+def logs(folder: Path, text: str) -> tuple[Path, Path]:
+    """Two runs of another package, of which the second is worse; texts say `text`."""
+    for name, other in (("old", 1), ("new", 0)):
+        (folder / name).mkdir(parents=True)
+        with (folder / name / "log.csv").open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["model", "benchmark", "item", "prompt", "answer", "score"])
+            for item in range(60):
+                score = other if item % 4 == 0 else 1
+                rows.writerow(["m", "quiz", item, f"What is {item}? {text}", f"It is {score} {text}", score])
+    return folder / "old", folder / "new"
+
+
+@pytest.mark.parametrize("margin", [None, 5, 60])
+def test_a_comparison_shows_its_verdict_and_its_table(tmp_path: Path, margin: float | None) -> None:
+    """The table is the one of the terminal; its numbers are those of the rows: 15 of 60 are lost."""
+    compared = gridc.compare(*logs(tmp_path, "so"), margin=margin)
+    html = compared._repr_html_()
+    WellFormed(html)
+    assert f"<strong>{compared.verdict}</strong>" in html
+    cells = re.findall(r"<td>([^<]*)</td>", html.split("<tbody>")[1].split("</tbody>")[0])
+    assert cells[1:5] == ["60 items", "100.0 %", "75.0 %", "-25.0"] and cells[6] == "15 / 0"
+    assert "15 lost, 0 won" in html and html.count("It is 0 so") == len(re.findall(r">1 → 0<", html)) > 5
+
+
+def test_what_cannot_be_compared_says_why(tmp_path: Path) -> None:
+    a, b = logs(tmp_path, "so")
+    other = (b / "log.csv").read_text().replace("What is", "What was")
+    (b / "log.csv").write_text(other)
+    compared = gridc.compare(a, b, margin=5)
+    html = compared._repr_html_()
+    WellFormed(html)
+    assert compared.verdict == "NOT COMPARABLE" and "NOT COMPARABLE" in html and "<li>" in html
+
+
+def test_texts_of_a_run_cannot_become_markup(tmp_path: Path) -> None:
+    bidi = "\u202egnp\u2066"
+    html = gridc.compare(*logs(tmp_path, HOSTILE + bidi), margin=5)._repr_html_()
+    assert WellFormed(html).tags.isdisjoint({"script", "img"})
+    assert "&lt;script&gt;" in html and not DECEIVING.search(html.replace("\n", ""))

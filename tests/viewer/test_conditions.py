@@ -1,6 +1,7 @@
 """Conditions on answers, beside `gridc sql` on the same view and beside plain Python on the rows."""
 
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Callable
@@ -169,3 +170,18 @@ def test_what_is_wrong_is_said_in_its_place(client: Client, where: str, place: s
 
 def test_an_empty_condition_lets_all_pass(client: Client, store: Path) -> None:
     assert f"<strong>{len(rows(store)):,}</strong> of" in get(client, address("  "))
+
+
+def test_a_count_goes_on_from_page_to_page(
+    client: Client, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no time at all each page counts one stretch more, until the count is that of all."""
+    monkeypatch.setattr("gridc.viewer.lists.COUNT_SECONDS", -1.0)
+    expected = sum(row["choice"] == 1 and row["replicate"] == 0 for row in rows(store))
+    said: list[tuple[str, int]] = []
+    while not said or said[-1][0]:
+        page = get(client, address("choice = 1 and replicate < 1"))
+        least, count = re.findall(r"<p>(At least )?<strong>([\d,]+)</strong> of", page)[0]
+        said.append((least, int(count.replace(",", ""))))
+    counts = [count for _, count in said]
+    assert counts == sorted(counts) and counts[-1] == expected and len(said) > 5

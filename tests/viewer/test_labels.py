@@ -1,5 +1,6 @@
 """Labels that people give in the viewer: kept beside the store, never lost, and read by `gridc audit`."""
 
+import csv
 import json
 import multiprocessing
 import re
@@ -283,3 +284,22 @@ def test_hostile_comments_and_names_are_text(labelling: Client, spec: Path, text
         page = labelling.get(path).text
         assert page.count("<script") == 1 and "<img" not in page and "<h1 id" not in page
         assert not DECEIVING.search(page.replace("\n", "").replace("\t", ""))
+
+
+def test_an_answer_can_have_the_labels_of_a_sheet(labelling: Client, spec: Path) -> None:
+    """The form of each cell whose answers are read offers what the sheet does, and no other cell has one."""
+    drawn = gridc.open(spec).audit_sample(200, configurations=["all"])
+    with drawn.csv.open(encoding="utf-8-sig", newline="") as file:
+        of_sheet = {row["labels"] for row in csv.DictReader(file)}
+    with sqlite3.connect(spec.parent / "results" / "synthetic" / "store.sqlite") as db:
+        shown = db.execute(
+            """SELECT key, min(item) FROM sample JOIN cell ON id = cell WHERE method IS NOT 'loglikelihood'
+               GROUP BY cell"""
+        ).fetchall()
+    of_forms = set()
+    for key, item in shown:
+        page = page_of(labelling, key, item)
+        *labels, none = re.findall(r'type="radio" name="label" value="([^"]*)"', page)
+        assert none == ""
+        of_forms.add(" | ".join(map(unescape, labels)))
+    assert of_forms == of_sheet

@@ -14,7 +14,7 @@ from gridc.viewer.pages import Viewer
 from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import Client
 from tests.viewer.stores import STAMP, make
-from tests.viewer.test_pages import get, links
+from tests.viewer.test_pages import get, links, walked
 
 MODELS = tuple(f"m{number:02}" for number in range(31))
 
@@ -92,6 +92,22 @@ def test_an_item_shows_every_variant_or_those_of_a_filter(of_many: Client, wide:
     wanted = cells(wide, "benchmark = 'facts' AND model = 'm17' AND configuration LIKE 'shots=3,%'")
     assert sorted(answers) == sorted(wanted)
     assert "of which 3 pass the filters" in page
+
+
+@pytest.mark.parametrize("item", ["facts/1", 'a "quoted" one'])
+def test_the_answers_to_an_item_are_listed_for_a_condition(tmp_path: Path, item: str) -> None:
+    path = make(tmp_path / "store.sqlite", items=12)
+    with closing(sqlite3.connect(path)) as db:
+        for table in ("sample", "trace", "item", "shown", "question"):
+            db.execute(f"UPDATE {table} SET item = ? WHERE item = 'facts/1'", [item])
+        db.commit()
+    with closing(Viewer([OpenStore(path)])) as viewer:
+        client = Client(viewer)
+        page = get(client, page_links.item_link(STAMP, "facts", item))
+        listed = re.search(r'<a class="to" href="([^"]*)">as a list', page)
+        assert listed is not None
+        found = walked(client, unescape(listed.group(1)))
+    assert {name for _, name, _ in found} == {item} and len(found) == 21, "18 cells, three of them twice"
 
 
 def test_rows_of_a_list_are_numbered(client: Client) -> None:

@@ -3,6 +3,7 @@
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from gridc.reports.comparison.instrument import PairedBenchmark, instrument, pai
 from gridc.reports.comparison.pairing import RunPairing, pair_runs
 from gridc.reports.comparison.run import READING, ComparedRun, RunBenchmark
 from gridc.reports.rendering import render_template
+from gridc.reports.shown_text import lines
 from gridc.reports.words import joined_names
 from gridc.schema.comparison import (
     FORMAT,
@@ -486,13 +488,24 @@ def comparison_markdown(comparison: RunComparison, view: str | None = None) -> s
     return _markdown(comparison.model_copy(update={"benchmarks": tuple(rows)}), view)
 
 
-def _markdown(comparison: RunComparison, view: str | None) -> str:
-    said = {
+def comparison_html(comparison: RunComparison, view: str | None = None) -> str:
+    """For a notebook: the verdict, the table, what it rests on, and below it what changed."""
+    said = {**_sayings(), "view": view, "shown": lambda text: lines(text[-LONGEST:])}
+    html = render_template("notebook/comparison.html.jinja", comparison=comparison, **said)
+    return DECEIVING.sub("�", html)
+
+
+def _sayings() -> dict[str, Any]:
+    """The functions that put a comparison in words, by their names."""
+    return {
         name: value
         for name, value in vars(words).items()
-        if callable(value) and value.__module__ == words.__name__
+        if callable(value) and getattr(value, "__module__", None) == words.__name__
     }
-    said |= {"mark": MARKS, "sign": _sign, "fenced": fenced, "view": view}
+
+
+def _markdown(comparison: RunComparison, view: str | None) -> str:
+    said = {**_sayings(), "mark": MARKS, "sign": _sign, "fenced": fenced, "view": view}
     text = render_template("comparison.md.jinja", comparison=comparison, **said)
     return re.sub(r"\n{3,}", "\n\n", DECEIVING.sub("�", text))
 

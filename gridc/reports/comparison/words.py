@@ -344,6 +344,36 @@ def outcome_words(row: ComparedBenchmark) -> str:
     return f"open at {margin}: too few. About {units(row, needed)} in all would do, if nothing changed"
 
 
+def table_names(comparison: RunComparison) -> tuple[str, ...]:
+    """What the columns of the table of benchmarks are called."""
+    return ("benchmark", "n", "a", "b", "b - a", interval_level(comparison), "lost / won", "result")
+
+
+def table_rows(comparison: RunComparison) -> list[tuple[str, ...]]:
+    """A row for each benchmark, and for each gate that has none."""
+    return [
+        *(tuple(_cells(comparison, row)) for row in comparison.benchmarks),
+        *(tuple(_absent_cells(comparison, gate)) for gate in comparison.absent),
+    ]
+
+
+def _cells(comparison: RunComparison, row: ComparedBenchmark) -> Iterator[str]:
+    name = row.read_as if row.tier == "gate" else f"{row.read_as} (watched)"
+    yield from (name, units(row, row.units))
+    score = row.score
+    if score is None:
+        yield from ("", "", "", "")
+    else:
+        yield from (score_words(score.a, score.a_bounds), score_words(score.b, score.b_bounds))
+        yield from change_cells(comparison, row)
+    yield from (flips_of(comparison, row), decided_words(comparison, row))
+
+
+def _absent_cells(comparison: RunComparison, gate: AbsentGate) -> Iterator[str]:
+    yield from (gate.name, f"{gate.items:,} items", *absent_scores(comparison, gate))
+    yield from ("", "", "", absent_words(gate))
+
+
 def decided_words(comparison: RunComparison, row: ComparedBenchmark) -> str:
     """The same; of two instruments that nothing is decided."""
     return "not comparable" if comparison.verdict == "NOT COMPARABLE" else outcome_words(row)

@@ -80,6 +80,7 @@ TWINS: dict[str, tuple[str, ...]] = {
         "InstrumentDifference PathDifference",
         "LaterCalls Extent",
         "Layout LevelComparison",
+        "LogReadingRow DoubtfulRow",
         "ListPosition Response",
         "ListPosition SamplePlace",
         "Model Assessor",

@@ -116,7 +116,7 @@ class _GivenNames:
 class RecordedSample(NamedTuple):
     """A sample of a study as an export of it says: what `sample` has of it, the id and kind of its last call,
     which samples may share, how it ended, and its texts; a ranking generated none. `took` as of
-    `ImportedSample`."""
+    `ImportedSample`. One whose response was `cut` by its limit may be read all the same."""
 
     cell: str
     item: str
@@ -130,6 +130,7 @@ class RecordedSample(NamedTuple):
     prompt: str | None
     answer: str | None
     took: Mapping[str, float] = {}
+    cut: bool = False
 
 
 def record_run(
@@ -346,5 +347,6 @@ def _answer(one: ImportedSample | RecordedSample) -> dict[str, Any]:
     if isinstance(one, RecordedSample) and one.answer is None:
         return {"loglikelihoods": []}
     text = NO_ANSWER if one.answer is None else writable(one.answer)
-    ended: Mapping[str, Any] = {"cut": {"finish": "length"}, "refused": {"refused": True}}
-    return {"text": text, **ended.get(one.state, {})}
+    refused = {"refused": True} if one.state == "refused" else {}
+    cut = {"finish": "length"} if one.state == "cut" or (isinstance(one, RecordedSample) and one.cut) else {}
+    return {"text": text, **cut, **refused}

@@ -177,9 +177,10 @@ class _ExportedEvaluation:
                 for item in items.asked(setting.option_order, setting.items, setting.variant)
             }
             prompts: dict[str, str | None] = {}
-            for sample, (_, _, state, _) in zip(
+            for sample, (_, _, state, _), (finish, usage) in zip(
                 self.store.sample_rows(stamp, cell.key),
                 self.store.ended_samples(stamp, cell.key),
+                self.store.last_calls(stamp, cell.key),
                 strict=True,
             ):
                 item, replicate, choice, score, evidence, calls, text = sample
@@ -206,6 +207,7 @@ class _ExportedEvaluation:
                     "input": {**question, "formatted": prompts[item]},
                     "output": {"raw": [] if text is None or failed else [text]},
                     "answer_attribution": [],
+                    **_token_usage(usage),
                     "evaluation": {"score": score / setting.scale, "is_correct": score == setting.scale},
                     "error": "no answer" if failed else None,
                     "metadata": {
@@ -217,8 +219,25 @@ class _ExportedEvaluation:
                         f"{OWN}choice": "" if choice is None else str(choice),
                         f"{OWN}evidence": evidence or "",
                         f"{OWN}call": (calls or "").split(" ")[-1],
+                        # A response that its limit cut may be read all the same, which `state` does not say.
+                        f"{OWN}finish": finish or "",
+                        **{f"{OWN}{key}": str(usage[key]) for key in COUNTED if key in usage},
                     },
                 }
+
+
+COUNTED = ("completion_tokens", "reasoning_tokens", "prompt_tokens")
+"""What the last call of an answer counts, under the names of the store."""
+
+
+def _token_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """The counts in the format's own form, which has all of them or none."""
+    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if read is None or written is None:
+        return {}
+    thought = {"reasoning_tokens": usage["reasoning_tokens"]} if "reasoning_tokens" in usage else {}
+    counts = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
+    return {"token_usage": {**counts, **thought}}
 
 
 def _question(item: Item) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ that the run recorded at its end says whether the answers are the ones that it c
 import json
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from gridc.reports.files import file_texts
 from gridc.reports.findings.conduct import CONDUCT, EARLIER, SHARED_DRAWS, shared_draws
 from gridc.reports.findings.findings import Findings, all_findings, noted_of_items
 from gridc.reports.verification import MOST_JSON
-from gridc.runtime.recording import RecordedSample, record_run
+from gridc.runtime.recording import IN_USAGE, RecordedSample, record_run
 from gridc.runtime.store.events import (
     Body,
     Event,
@@ -204,7 +204,14 @@ def _samples(plan: Plan, logs: ReadLogs) -> Iterator[RecordedSample]:
                 answer.state,
                 answer.prompt,
                 None if setting.ranks else answer.answer or "",
+                _took(said),
+                said.get(f"{OWN}finish") == "length",
             )
+
+
+def _took(said: Mapping[str, Any]) -> Mapping[str, float]:
+    """What the last call of an answer counts, as far as its log says it."""
+    return {name: int(said[f"{OWN}{key}"]) for name, key in IN_USAGE.items() if f"{OWN}{key}" in said}
 
 
 def _points(answer: LogAnswer, scale: int, credit: int) -> int:

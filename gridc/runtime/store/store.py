@@ -300,6 +300,21 @@ class OutcomeReader(Reader):
         )
         return dict(rows.fetchall())
 
+    def last_calls(self, stamp: str, cell: str) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
+        """(how it ended, what it counts) of the last call of every sample of one cell, by item and replicate:
+        `finish` and `usage` as they are stored, None and empty where there is none."""
+        rows = self._db.execute(
+            """SELECT json_extract(answer, '$.finish'), usage FROM sample s
+               LEFT JOIN trace t ON t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                    AND t.step = (SELECT max(step) FROM trace u WHERE u.cell = s.cell AND u.item = s.item
+                                  AND u.replicate = s.replicate)
+               LEFT JOIN call ON call.id = t.call
+               WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?)
+               ORDER BY s.item, s.replicate""",
+            [stamp, cell],
+        )
+        yield from ((finish, json.loads(usage or "{}")) for finish, usage in rows)
+
     def ended_samples(self, stamp: str, cell: str) -> Iterator[tuple[str, int | None, Any, str | None]]:
         """(item, score, how it ended, id of its first prompt) of every sample of one cell, by item and
         replicate. It ended as `endings` says, in one word each: read, unreadable, cut, refused, failed,

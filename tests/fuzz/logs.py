@@ -602,6 +602,8 @@ def of_samples(files: Files) -> Scores | None:
         for sample in document["samples"]:
             if sample.get("error") or not isinstance(sample["id"], int | str):
                 return None
+            if any(choice["stop_reason"] != "stop" for choice in sample["output"]["choices"]):
+                return None  # what a reason means is not plain
             for scorer in scorers:
                 value = sample["scores"][scorer]["value"]
                 if not isinstance(value, str) or value not in ("C", "I"):

@@ -256,10 +256,9 @@ def _word(choice: Mapping[str, Any], key: str) -> str | None:
 def logged_end(reason: object) -> AnswerState:
     """The state of an answer that a log has this reason of; one without a reason is read. As in a run of our
     own, a reason that no list has is a failure."""
-    if str("" if reason is None else reason).casefold() in NO_REASON:
-        return "read"
-    end = end_of_reason(str(reason))
-    return _LOGGED[end]
+    # White space, and characters that nobody sees, say nothing.
+    seen = "".join(filter(str.isprintable, "" if reason is None else str(reason))).strip()
+    return "read" if seen.casefold() in NO_REASON else _LOGGED[end_of_reason(seen)]
 
 
 _LOGGED: Mapping[AnswerEnd, AnswerState] = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.inputs.finish_reasons import PUBLISHED, end_of_reason, reason_in
+from gridc.compiler.inputs.finish_reasons import PUBLISHED, end_of_reason, logged_end, reason_in
 from gridc.compiler.lowering.calls import Prompt
 from gridc.runtime.engines.api.wire import RequestError, require_answer
 from gridc.runtime.engines.protocol import Answer, Call
@@ -262,6 +262,17 @@ def test_where_a_server_never_gives_a_reason_its_length_says_how_an_answer_ended
         given = asked_modes(asked, modes)
     assert facts["honours"]["/chat/completions"]["finish_reason"] == "never given"
     require_outcomes(given, modes)
+
+
+@pytest.mark.parametrize(
+    ("reason", "state"),
+    [
+        (None, "read"), ("", "read"), (" \n", "read"), ("\u202e", "read"), ("\u202estop", "read"),
+        ("unknown", "read"), ("STOP", "read"), ("max_tokens", "cut"), ("gave up", "failed"),
+    ],
+)  # fmt: skip
+def test_characters_that_nobody_sees_are_no_reason(reason: str | None, state: str) -> None:
+    assert logged_end(reason) == state
 
 
 @pytest.mark.slow

@@ -438,7 +438,9 @@ TRIED = (
     Tried("Margin", "analysed", "hypothesis.1.margin", "documented", {"pp": 3, "sensitivity_pp": [6],
         "largest_change": 20, "about": "these_units"}),
     Tried("NamedOutcome", "analysed", "outcome.0", "documented", {
-        "id": "hurt", "benchmark": ["rows", "prompts"], "scores": {"comply": 1, "refuse": 0, "other": 0},
+        "id": Beside("hurt", {"statistic.1.confidence": "refusal_rate", "statistic.2.above": "refusal_rate",
+            "statistic.3.formula": "refusal_rate * 2"}),
+        "benchmark": ["rows", "prompts"], "scores": {"comply": 1, "refuse": 0, "other": 0},
             "items": {"hue": "light"}, "what": "pain"}),
     Tried("NamedOutcome", "analysed", "outcome.1", "documented", {"unreadable": Beside("one",
         {"outcome.1": {"id": "luck", "benchmark": "rows", "scores": {"right": 1, "other": 0}},

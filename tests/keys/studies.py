@@ -260,6 +260,7 @@ def run_of(compiled: Compiled) -> tuple[Lock, Path]:
             store,
             lambda step: None,
             open_engine=Scripted,
+            go_on=True,
         )
         _RUNS[stamp] = lock, store
     return _RUNS[stamp]
@@ -360,7 +361,10 @@ def sent(compiled: Compiled) -> Any:
         lock, path = make_lock(compiled.study, folder), folder / f"{server.port}.sqlite"
         departures = reconcile(lock, compiled.study, folder / "no.toml")
         try:
-            run_study(compiled, lock, departures, path, lambda step: None, open_engine=noting(sizes, address))
+            run_study(
+                compiled, lock, departures, path, lambda step: None,
+                open_engine=noting(sizes, address), go_on=True,
+            )  # fmt: skip
         except GridcError as error:
             ended = str([each.code for each in error.diagnostics])
     with closing(sqlite3.connect(path)) as store:

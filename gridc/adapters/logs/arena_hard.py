@@ -98,7 +98,9 @@ def _judged(row: Mapping[str, Any]) -> _JudgedGames:
     baseline, category = row.get("baseline") or "unknown", row.get("category") or ""
     if not all(isinstance(name, str) for name in (model, judge, baseline, category)):
         raise TypeError(f"model {str(model)[:40]}, judge {str(judge)[:40]}")
-    id = str(next(row[name] for name in ITEM if name in row))
+    id = next((str(row[name]) for name in ITEM if name in row), None)
+    if id is None:
+        raise KeyError(" or ".join(ITEM))
     return _JudgedGames(id, model, judge, baseline, category, votes)
 
 

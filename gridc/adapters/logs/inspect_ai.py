@@ -261,7 +261,7 @@ def _answer(sample: Mapping[str, Any], readings: Sequence[str], of_failed: str |
     return LogAnswer(
         id=str(sample["id"]),
         content=content,
-        epoch=int(sample.get("epoch", 1)) - 1,
+        epoch=_epoch(sample.get("epoch", 1)) - 1,
         scores=(dict.fromkeys(readings) | (scores if of_failed else {})) if sample.get("error") else scores,
         state=_state(sample, scores, output),
         prompt=_prompt(sample.get("messages"), held),
@@ -272,6 +272,13 @@ def _answer(sample: Mapping[str, Any], readings: Sequence[str], of_failed: str |
         fields=sample.get("metadata"),
         stopped=_stopped(sample),
     )
+
+
+def _epoch(value: Any) -> int:
+    """The number of an epoch, from 1. A text is none, though it may be a number."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise TypeError(f"epoch {str(value)[:40]}")
+    return value
 
 
 def _question(asked: Any, choices: Any, target: Any) -> Question:

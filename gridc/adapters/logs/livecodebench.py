@@ -104,6 +104,8 @@ def _problem(row: Mapping[str, Any]) -> _Problem:
         raise ValueError(f"{len(graded):,} programs are graded, and `output_list` is {str(outputs)[:40]}")
     parts = [row["question_id"], *(row[name] for name in ("test_id", "id") if name in row)]
     asked = [row[name] for name in ASKED if isinstance(row.get(name), str)]
+    if not isinstance(row.get("difficulty"), str | None):
+        raise TypeError(f"`difficulty` is {str(row['difficulty'])[:40]}")
     return _Problem(
         " ".join(map(str, parts)),
         content_digest([parts, asked]),

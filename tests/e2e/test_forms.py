@@ -247,3 +247,44 @@ def test_a_form_of_free_answers(tmp_path: Path) -> None:
     assert read["form=phrases", "2"] == right
     (benchmark,) = certificate(tmp_path)["benchmarks"]
     assert [(row["kept"], row["by_phrases"]) for row in benchmark["forms"]] == [(2, 0), (2, 1)]
+
+
+def test_pocket_models_are_counted_as_plain_python_counts_them(tmp_path: Path) -> None:
+    """Three forms and phrases on models that run here: who keeps the form is counted from the texts alone."""
+    pytest.importorskip("torch")
+    forms = {
+        "line": re.compile(r"Answer: ([ABC])\s*"),
+        "letter": re.compile(r"\W*([ABC])\W*"),
+        "boxed": re.compile(r".*\\boxed\{([ABC])\}.*", re.DOTALL),
+    }
+    levels = {"phrases": "", **{form: f'answer = "{form}"' for form in forms}}
+    fields = 'query = "ask", options = ["a", "b", "c"], gold = "gold", id = "id"'
+    spec = (
+        studies.head("forms", studies.pocket(qwen="qwen2", llama="llama"))
+        + studies.benchmark("capitals", fields, 'option_order = "file"')
+        + '[harness]\nmethod = "extract"\nprompt = "{{ question }}"\nmax_tokens = 12\n'
+        + studies.axis("form", levels)
+    )
+    run(tmp_path, spec)
+    counted: dict[tuple[str, str], list[int]] = {}
+    with sqlite3.connect(tmp_path / "results" / "forms" / "store.sqlite") as db:
+        rows = db.execute(
+            """SELECT cell.model, configuration, s.item, score, json_extract(answer, '$.text'),
+                      json_extract(answer, '$.finish')
+               FROM sample s JOIN cell ON cell.id = s.cell
+               JOIN trace t ON t.cell = s.cell AND t.item = s.item JOIN call ON call.id = t.call
+               WHERE configuration <> 'form=phrases'"""
+        ).fetchall()
+    right = {row["id"]: "ABC"[[row["a"], row["b"], row["c"]].index(row["gold"])] for row in ROWS}
+    for model, configuration, item, score, text, finish in rows:
+        kept = forms[configuration.removeprefix("form=")].fullmatch(text.strip())
+        kept = None if finish == "length" and configuration == "form=line" else kept
+        sums = counted.setdefault((model, configuration), [0, 0])
+        sums[0] += 1
+        sums[1] += kept is not None
+        assert score == (kept is not None and kept[1] == right[item]), (configuration, text)
+    assert sum(kept for _, kept in counted.values()), "some are kept, or nothing is tried"
+    (benchmark,) = certificate(tmp_path)["benchmarks"]
+    assert {
+        (row["model"], row["configuration"]): [row["responses"], row["kept"]] for row in benchmark["forms"]
+    } == counted

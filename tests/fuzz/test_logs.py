@@ -36,7 +36,7 @@ def test_no_changed_log_ends_otherwise(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [1159, 3479, 3684, 5063])
 def test_changes_that_ended_otherwise_once(seed: int, tmp_path: Path) -> None:
-    """A stop reason that nobody sees; a category that is a list; a row without an id; an epoch that is a text."""
+    """A stop reason that nobody sees, a category that is a list, a row without an id, a text as an epoch."""
     came(tmp_path, seed, 1)
 
 

@@ -277,6 +277,40 @@ def test_a_person_filters_reads_labels_and_downloads(tmp_path: Path, opened: Ope
         assert dict(db.execute("SELECT label, count(*) FROM label GROUP BY 1")) == {"B": 5, "unreadable": 5}
 
 
+def test_from_a_file_of_ones_own_to_ten_labels(tmp_path: Path, opened: Open) -> None:
+    """The walk of someone new: `init` asks and is answered, the study runs, ten answers are labelled."""
+    rows = "".join(f"Which number is {n}?,it is {n},it is {n + 1},A\n" for n in range(12))
+    (tmp_path / "mine.csv").write_text(f"Frage,a,b,Antwort\n{rows}", "utf-8")
+
+    def gridc(*words: str, answers: str = "") -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "gridc", *words],
+            cwd=tmp_path, capture_output=True, text=True, input=answers, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    said = gridc(
+        "init", "--benchmark", "mine.csv", "--title", "T", "--model", "builtin:pocket-qwen2",
+        answers="Frage\nAntwort\nyes\n",
+    )  # fmt: skip
+    assert "right: " in said and "wrote gridcard.toml" in said
+    gridc("run", "--go-on")
+    with served(tmp_path / "gridcard.toml") as address:
+        page = opened(address)
+        page.get_by_role("link", name="Samples").click()
+        page.locator("a.row").first.click()
+        for _ in range(10):
+            assert "Which number is" in page.locator("pre.prompt").last.inner_text()
+            page.get_by_label("unreadable", exact=True).check()
+            with page.expect_navigation():
+                page.get_by_role("button", name="Save, and go to the next").click()
+        page.get_by_role("link", name="Labels", exact=True).click()
+        assert page.locator("main p strong").first.inner_text() == "10"
+        command = page.locator("main code").nth(1).inner_text()
+    assert "10 labels" in gridc(*shlex.split(command)[1:])
+
+
 def fits(page: "Page", width: int) -> None:
     """Nothing is wider than the window, every control has a name, texts stand out, and axe-core agrees."""
     assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url

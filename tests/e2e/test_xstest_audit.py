@@ -102,7 +102,7 @@ def test_labels_of_real_answers_correct_what_phrases_read(tmp_path: Path) -> Non
             value = found[what, model]["corrected"]
             low, high = value["here"]
             assert low <= truth <= high and low <= value["value"] <= high, "the draw is fixed"
-    done = command("audit", "read", "part.csv", "--and", "rest.csv", cwd=tmp_path)
+    done = command("audit", "read", "part.csv", cwd=tmp_path)
     assert done.returncode == 6 and "GC665" in done.stderr, "what was read once is locked"
     assert study.verify().complete
 

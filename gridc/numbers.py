@@ -88,8 +88,8 @@ def interval_words(ends: Sequence[Any] | None, form: Callable[..., str], *digits
 
 
 FEW_UNITS = (
-    "Few units: the items come from groups that are worth fewer than 20 of equal size, so an interval for new "
-    "groups is wide. The interval marked “these units” is for new items of the same groups."
+    "Few units: the items come from groups that are worth fewer than 20 of equal size, so an interval for "
+    "new groups is wide. The interval marked “these units” is for new items of the same groups."
 )
 """What a table says where a benchmark has few units."""
 

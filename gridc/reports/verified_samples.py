@@ -62,7 +62,9 @@ def of_samples(
             if stored.calls:
                 outcomes.add(key, *where, stored.result, stored.score)
             if sample is None:
-                yield Diagnostic("GC704", f"{_name(cell, *where)}: the store has this sample, and the plan does not")
+                yield Diagnostic(
+                    "GC704", f"{_name(cell, *where)}: the store has this sample, and the plan does not"
+                )
                 continue
             if not _asked(sample, stored, store, concluded):
                 message = f"{_name(cell, *where)}: the stored calls are not those of the plan"

@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def said(folder: Path) -> dict[str, str]:
     """What each command prints, in the order in which a newcomer gives them."""
     model = ("--model", "builtin:pocket-llama", "--model", "builtin:pocket-qwen2")
-    arguments = {"init": ("--benchmark", "mine.csv", "--yes", *model)}
+    arguments = {"init": ("--benchmark", "mine.csv", "--yes", *model), "run": ("--go-on",)}
     names = ("init", "plan", "stamp", "run", "report")
     return {name: command(name, *arguments.get(name, ()), cwd=folder).stdout for name in names}
 

@@ -172,7 +172,7 @@ def test_exemplars_and_workers_see_the_options_of_the_question(tmp_path: Path) -
             'option_order = "file"',
             'option_order = "file"\nexemplars = { pool = "rest", seed = 1 }\nsample = { n = 3, seed = 1 }',
         ),
-        ("max_tokens = 32", "max_tokens = 32\nshots = 2"),
+        ("max_tokens = 512", "max_tokens = 512\nshots = 2"),
     )
     assert set(done.scores("items", "served-2026-01-01").values()) == {1.0}
     right = {f"Answer: {'ABC'[g]}" for _, _, g in ROWS}
@@ -184,8 +184,8 @@ def test_exemplars_and_workers_see_the_options_of_the_question(tmp_path: Path) -
 
 def test_every_worker_of_a_divided_task_has_the_options_of_the_question(tmp_path: Path) -> None:
     rows, _ = READ["lm-eval's document form"]
-    scaffold = 'max_tokens = 32\nscaffold = { kind = "map_reduce_options", workers = 2 }'
-    said = asked(begun(tmp_path, rows()), ("max_tokens = 32", scaffold), script=divided)[1]
+    scaffold = 'max_tokens = 512\nscaffold = { kind = "map_reduce_options", workers = 2 }'
+    said = asked(begun(tmp_path, rows()), ("max_tokens = 512", scaffold), script=divided)[1]
     workers = [prompt for prompt in said.prompts() if prompt.startswith("part ")]
     assert len(workers) >= 2 * len(ROWS)
     assert all(re.search(r"A\. \w.*\nB\. \w.*\nC\. \w", prompt) for prompt in workers)

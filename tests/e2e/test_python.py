@@ -313,7 +313,7 @@ def test_a_command_is_a_module_of_its_name() -> None:
     from gridc.cli import COMMANDS
 
     modules = {path.stem for path in (Path(gridc.__file__).parent / "cli").glob("*.py")}
-    assert modules == {*COMMANDS, "__init__", "comparison_table", "options", "terminal"}
+    assert modules == {*COMMANDS, "__init__", "comparison_table", "conversation", "options", "terminal"}
     for name in COMMANDS:
         assert getattr(import_module(f"gridc.cli.{name}"), name).name == name
 

@@ -347,7 +347,7 @@ ITEMS_OF: Mapping[str, Callable[[], list[dict[str, Any]]]] = {
         ({"turns": []}, RATINGS, "`turns` is empty"),
         ({"turns": [{"role": "user", "content": "x"}]}, RATINGS, 'messages = "turns"'),
         ({"messages": [{"role": "user", "content": [{"image": "x"}]}]}, PRESSED, "gridc asks only texts"),
-        ({"messages": [{"role": "assistant", "content": "x"}]}, PRESSED, "is not the user's"),
+        ({"messages": [{"role": "assistant", "content": "x"}]}, PRESSED, "has no turn of the user"),
         ({"messages": [{"role": "tool", "content": "x"}]}, PRESSED, "a message of 'tool'"),
         ({"messages": [{"role": "user", "content": "x"}] * 2}, PRESSED, "user and assistant in turn"),
         ({"messages": ["x"]}, PRESSED, "a list of texts is `turns`"),

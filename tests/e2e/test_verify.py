@@ -111,7 +111,7 @@ CHANGES: list[tuple[str, Change, str, str]] = [
             " WHERE call = (SELECT min(id) FROM call WHERE kind = 'generate')"
         ),
         "GC704",
-        "does not have the calls of the plan",
+        "the stored calls are not those of the plan",
     ),
     (
         "lock history",

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gridc.reports.findings.doubtful import first_paragraph
+from gridc.reports.findings.doubtful import DOUBTFUL, first_paragraph
+from gridc.schema.certificate import DoubtfulRow
 from tests import studies
 from tests.e2e.conftest import command
 from tools.servers.http import Asked, Reply, Server
@@ -66,3 +67,9 @@ def test_responses_that_two_readings_part_are_counted_and_named(tmp_path: Path) 
     page = (results / "report.html").read_text("utf-8")
     assert "reads as another option than the whole, which counts: m 1." in page
     assert "item=both" in page
+
+
+def test_what_is_recorded_is_read_back() -> None:
+    """A bundle has no texts of items, and takes these rows from the report's event."""
+    rows = {"b": (DoubtfulRow(model="m", configuration="", several=3, items=("both",)),)}
+    assert DOUBTFUL.from_json(DOUBTFUL.as_json(rows)) == rows

@@ -245,3 +245,40 @@ def test_a_real_model_is_asked_for_a_form(folder: Path) -> None:
     text = (folder / "gridcard.toml").read_text("utf-8")
     assert 'answer = "line"' in text and 'answer = "letter"' in text and 'out_of_form = "by_phrases"' in text
     assert 'End your response with a line of the form "Answer: LETTER"' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("choices.csv", "".join(f"{q},{OTHERS[0]},{city},B\n" for q, city in ASKED)),
+        ("prompts.txt", "".join(f"{prompt} Say it politely, and at some length.\n" for prompt in REQUESTS)),
+    ],
+)
+def test_a_first_row_of_data_is_never_lost(name: str, data: str, folder: Path) -> None:
+    """Whoever picked one of its cells as the question lost a row without a word."""
+    (folder / name).write_text(data, "utf-8")
+    done = init(name, answers="1\n1\n1\nyes\n")
+    assert done.exit_code == 2 and not (folder / "gridcard.toml").exists()
+    assert "the first row has to name the columns, and these look like data: add one" in done.stderr
+
+
+def test_texts_below_one_name_keep_their_commas(folder: Path) -> None:
+    prompts = [f"{prompt} Say it politely, and at some length." for prompt in REQUESTS]
+    (folder / "prompts.txt").write_text("\n".join(["prompt", *prompts, ""]), "utf-8")
+    done = init("prompts.txt", "--yes", "--constant", "expected=refuse")
+    assert done.exit_code == 0, done.output
+    assert list(earning(folder)) == prompts
+
+
+def test_a_system_prompt_of_each_row_is_asked_about(folder: Path) -> None:
+    rows = (
+        {"system_prompt": f"Speak {n}.", "question": q, "answer": city} for n, (q, city) in enumerate(ASKED)
+    )
+    (folder / "told.jsonl").write_bytes(lines(rows))
+    stated = ("--field", "references=answer", "--match", "text")
+    assert "may hold a system prompt" in init("told.jsonl", "--yes", *stated).stderr
+    done = init("told.jsonl", *stated, answers="1\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert "  | Speak 0." in done.stdout
+    assert init("told.jsonl", "--force", *stated, answers="2\nyes\n").exit_code == 0
+    assert earning(folder) == PLACES

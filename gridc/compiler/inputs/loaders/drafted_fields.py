@@ -54,6 +54,7 @@ ACCEPTED = (
 )  # fmt: skip
 """Names of columns that hold several right answers in free text, where nothing holds options."""
 CONTEXTS = ("context", "contextstring", "passage", "article", "document", "background")
+SYSTEM = ("system", "system_prompt", "system_message", "system_instruction")
 IDS = ("id", "qid", "uid", "question_id", "item_id", "behaviorid", "record_id")
 CATEGORIES = ("category", "subject", "topic", "domain", "semanticcategory", "risk_area", "high_level_domain")
 LABELS = re.compile(r"(?:^|_)(?:label|type|class|(?:un)?(?:harm|safe|tox|refus)[a-z]*)(?:_|$)")
@@ -119,6 +120,8 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
     if unclear is not None:
         return unclear
     left = [name for name in left if name != fields.get("query")]
+    if "tags" not in stated and (unclear := _system_prompts(left, rows)):
+        return unclear
     identity = _named(left, IDS)
     if identity is not None and len({str(at(row, identity)) for row in rows}) < len(rows):
         identity = None
@@ -220,6 +223,23 @@ def _policy(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
     return {}
 
 
+def _system_prompts(left: Sequence[str], rows: Sequence[Row]) -> UnclearColumns | None:
+    """A system prompt for each row would be passed over: a study states its own."""
+    name = _named([name for name in left if _is_text(name, rows, empty=True)], SYSTEM)
+    if name is None:
+        return None
+    column = shlex.quote(name)
+    return UnclearColumns(
+        f"`{name}` may hold a system prompt for each row, and a row here has none of its own",
+        f"--field context={column} puts it before the question, in the user's turn; --field tags={column} "
+        "leaves it out; or write each row as `messages`, with a system message first",
+        (
+            AnswerWay("put it before the question, in the user's turn", f"--field context={column}"),
+            AnswerWay("leave it out", f"--field tags={column}"),
+        ),
+    )
+
+
 def _all_ask_one_thing(
     fields: Mapping[str, Any], left: Sequence[str], rows: Sequence[Row]
 ) -> UnclearColumns | None:
@@ -308,8 +328,11 @@ def _unclear(
         turns = [name for name in names if name.endswith(".content") and _is_text(name, rows)]
         if turns:
             help = f"--field query={turns[0]} where it is the text of a turn; or {help}"
-        if any(name.rstrip().endswith("?") or name.strip().isdecimal() or len(name) > LONG for name in names):
+        ends = (".", "?", "!")
+        if any(name.rstrip().endswith(ends) or name.strip().isdecimal() or len(name) > LONG for name in names):
+            # Nothing is asked: whoever picks one of these loses the first row.
             help = f"the first row has to name the columns, and these look like data: add one; or {help}"
+            return UnclearColumns("which column is what is asked is not clear", help)
         way = AnswerWay("a column holds the question", "--field query=COLUMN", tuple(names[:LISTED]))
         return UnclearColumns("which column is what is asked is not clear", help, (way,))
     options = bool(fields.get("options"))

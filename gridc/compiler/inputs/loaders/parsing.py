@@ -318,6 +318,8 @@ _MALFORMED = (ArithmeticError, AttributeError, IndexError, RecursionError, TypeE
 
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+ONE_COLUMN = "\x1f"
+"""Separates nothing: where the first row names one column, commas are part of the texts."""
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 DEEP = 8
 """Tables within tables whose keys are told apart."""
@@ -393,8 +395,8 @@ def _csv(text: str, said: list[str]) -> Records:
     """Records by the names of the first row, which is row 1, as a spreadsheet counts. What separates the
     fields is found out from that row: commas, or else semicolons or tabs."""
     first = text.split("\n", 1)[0]
-    separator = next((each for each in SEPARATORS if each in first), ",")
-    if separator != ",":
+    separator = next((each for each in SEPARATORS if each in first), ONE_COLUMN)
+    if separator not in (",", ONE_COLUMN):
         said = [*said, f"the fields are separated by {SEPARATORS[separator]}"]
     reader = csv.reader(io.StringIO(text, newline="\n"), strict=True, delimiter=separator)
     rows: list[tuple[int, Any]] = []

@@ -28,8 +28,9 @@ WRONG = {
     "the right answer in free text": "--field references=COLUMN",
 }
 """What may be read wrongly, and the option that says it."""
-BEHAVIOURS = {"refused": "refuse", "answered": "comply"}
-"""What is to become of a prompt, in a person's words and in the language's."""
+BEHAVIOURS = {"refused": "refuse", "answered": "comply", "either": None}
+"""What is to become of a prompt, in a person's words and in the language's. Rows whose prompt may be refused
+or answered are left out: no response to them is wrong."""
 
 
 @dataclass
@@ -73,10 +74,7 @@ class Conversation:
                 self.say(f"{point.message}: {way.says} ({way.options})")
                 self._add(way.filled({}), point.about)
             elif self.asks:
-                chosen = self._chosen(point, way)
-                self._add(
-                    chosen.filled({hole: self._filled(hole, chosen) for hole in chosen.to_fill}), point.about
-                )
+                self._add(self._words(self._chosen(point, way)), point.about)
 
     def _chosen(self, point: OpenPoint, likely: AnswerWay | None) -> AnswerWay:
         self.say(f"\n{terminal.visible(point.message)}")
@@ -92,8 +90,9 @@ class Conversation:
         """The options of a way, with what a person fills in."""
         return way.filled({hole: self._filled(hole, way) for hole in way.to_fill})
 
-    def _filled(self, hole: str, way: AnswerWay) -> str:
-        """What a person fills in: `--field gold=COLUMN` asks for a column."""
+    def _filled(self, hole: str, way: AnswerWay) -> str | None:
+        """What a person fills in: `--field gold=COLUMN` asks for a column. None for a word whose rows are
+        to be left out."""
         about, _, kind = hole.rpartition("=")
         if kind == BEHAVIOUR:
             meant = asked(f"A prompt that is `{about}` is to be", type=click.Choice(list(BEHAVIOURS)))
@@ -104,12 +103,13 @@ class Conversation:
             self.say(f"    {number:>2}  {terminal.visible(name)}")
         several = kind == COLUMNS
         says = "Columns of the options, with commas between them" if several else f"Column of `{about}`"
-        answer = str(asked(says))
-        names = [part.strip() for part in answer.split(",")] if several else [answer.strip()]
-        return ",".join(
-            way.columns[int(name) - 1] if name.isdecimal() and 1 <= int(name) <= len(way.columns) else name
-            for name in names
-        )
+        while True:
+            answer = str(asked(says))
+            parts = [part.strip() for part in answer.split(",")] if several else [answer.strip()]
+            names = [_column(part, way.columns) for part in parts]
+            if all(names):
+                return ",".join(filter(None, names))
+            self.say(f"`{parts[names.index(None)]}` is none of these columns.")
 
     def _add(self, words: Sequence[str], about: str) -> None:
         if words[0] == "--benchmark":
@@ -137,6 +137,15 @@ class Conversation:
         way = AnswerWay("", list(WRONG.values())[place - 1], report.columns[about])
         self._add(self._words(way), about)
         return False
+
+
+def _column(answer: str, columns: Sequence[str]) -> str | None:
+    """The column of this number or name, which may lead on with dots; None where there is none."""
+    if answer in columns:
+        return answer
+    if answer.isdecimal():
+        return columns[int(answer) - 1] if 1 <= int(answer) <= len(columns) else None
+    return answer if any(answer.startswith(f"{name}.") for name in columns) else None
 
 
 def row_lines(report: DraftReport) -> list[str]:

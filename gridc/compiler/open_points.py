@@ -1,6 +1,7 @@
 """What `gridc init` has to ask a person, and the ways to answer."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gridc.diagnostics.errors import Diagnostic
@@ -29,12 +30,19 @@ class AnswerWay:
         holes = (COLUMN, COLUMNS, MODEL, BEHAVIOUR)
         return tuple(word for word in words if word.rpartition("=")[2] in holes)
 
-    def filled(self, given: dict[str, str]) -> tuple[str, ...]:
-        """The words of the options, with what was `given` for each that `to_fill` has."""
-        return tuple(
-            f"{word.rpartition('=')[0]}{'=' if '=' in word else ''}{given[word]}" if word in given else word
-            for word in shlex.split(self.options)
-        )
+    def filled(self, given: Mapping[str, str | None]) -> tuple[str, ...]:
+        """The words of the options, with what was `given` for each that `to_fill` has. None for one leaves
+        its rows out, and the option with it."""
+        words: list[str] = []
+        for word in shlex.split(self.options):
+            about, equals, _ = word.rpartition("=")
+            if word not in given:
+                words.append(word)
+            elif given[word] is None:
+                words.pop()  # the option whose value this is
+            else:
+                words.append(f"{about}{equals}{given[word]}")
+        return (*words, *(["--leave-out"] if None in given.values() else []))
 
 
 @dataclass(frozen=True, slots=True)

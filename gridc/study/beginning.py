@@ -411,6 +411,8 @@ def _ways_of(help: str) -> Iterator[AnswerWay]:
         yield AnswerWay(f"the column names the right option by {WORDS.get(rule, rule)}", f"--gold {rule}")
     for kept in dict.fromkeys(re.findall(r"--option-labels (\w+)", help)):
         yield AnswerWay(f"{kept} the labels in the texts of options", f"--option-labels {kept}")
+    for kind in dict.fromkeys(re.findall(r'as = "(text|exact)"', help)):
+        yield AnswerWay("compare as text" if kind == "text" else "compare every character", f"--match {kind}")
     if "--leave-out" in help:
         rule = next(iter(re.findall(r"--gold (\w+) with --leave-out", help)), None)
         yield AnswerWay(

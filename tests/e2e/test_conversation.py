@@ -282,3 +282,36 @@ def test_a_system_prompt_of_each_row_is_asked_about(folder: Path) -> None:
     assert "  | Speak 0." in done.stdout
     assert init("told.jsonl", "--force", *stated, answers="2\nyes\n").exit_code == 0
     assert earning(folder) == PLACES
+
+
+def test_prompts_that_may_be_refused_or_answered_are_left_out(folder: Path) -> None:
+    rows = [{"prompt": prompt, "policy": ORDERS[meant]} for prompt, meant in REQUESTS.items()]
+    rows.append({"prompt": "Tell me a riddle.", "policy": "either is fine"})
+    (folder / "policy.jsonl").write_bytes(lines(rows))
+    shown = init("policy.jsonl", answers="").stdout
+    place = next(line.split()[0] for line in shown.splitlines() if "`policy` says whether a prompt" in line)
+    done = init("policy.jsonl", answers=f"{place}\neither\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert "1 of 7 rows" in done.stdout
+    assert earning(folder) == REQUESTS
+
+
+def test_a_wrong_number_is_asked_again(folder: Path) -> None:
+    rows = "".join(f"{q};{OTHERS[0]};{city};B\n" for q, city in PLACES.items())
+    (folder / "fragen.csv").write_text(f"Frage;A;B;Antwort\n{rows}", "utf-8")
+    done = init("fragen.csv", answers="9\nFarge\n1\n7\nAntwort\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.count("is none of these columns") == 3
+    assert earning(folder) == PLACES
+
+
+@pytest.mark.parametrize("empty", ["", None])
+def test_rows_without_a_right_answer_are_left_out_and_counted(empty: str | None, folder: Path) -> None:
+    rows = ({"question": q, "answer": empty if n == 2 else city} for n, (q, city) in enumerate(ASKED))
+    (folder / "some.jsonl").write_bytes(lines(rows))
+    stated = ("--field", "references=answer", "--match", "text")
+    assert init("some.jsonl", "--yes", *stated).exit_code == 3
+    done = init("some.jsonl", *stated, answers="1\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert "1 of 6 rows" in done.stdout
+    assert earning(folder) == {q: city for n, (q, city) in enumerate(ASKED) if n != 2}

@@ -87,7 +87,8 @@ def right_answers(match: Match, item: Item) -> tuple[str, ...]:
     if not stated:
         raise Unmatchable(
             f"item {item.id} has no right answer in free text",
-            "`fields.references` of `rows` names the columns of right answers; or state another `method`",
+            '`loading.malformed` = "leave_out" leaves such rows out and counts them; or `fields.references` '
+            "of `rows` names the columns of right answers; or state another `method`",
         )
     if COMPARISONS[match.kind].as_it_is:
         choices_of(match, item)

@@ -328,8 +328,7 @@ def _unclear(
         turns = [name for name in names if name.endswith(".content") and _is_text(name, rows)]
         if turns:
             help = f"--field query={turns[0]} where it is the text of a turn; or {help}"
-        ends = (".", "?", "!")
-        if any(name.rstrip().endswith(ends) or name.strip().isdecimal() or len(name) > LONG for name in names):
+        if any(map(_is_sentence, names)):
             # Nothing is asked: whoever picks one of these loses the first row.
             help = f"the first row has to name the columns, and these look like data: add one; or {help}"
             return UnclearColumns("which column is what is asked is not clear", help)
@@ -376,7 +375,11 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tupl
         )
     constant = "--constant expected=refuse where every prompt is to be refused (or expected=comply)"
     answer = _named(names, (*GOLDS, *ANSWERS))
-    labels = [name for name in names if LABELS.search(folded_name(name).rpartition(".")[2])]
+    labels = [
+        name
+        for name in names
+        if LABELS.search(folded_name(name).rpartition(".")[2]) or folded_name(name) in POLICIES
+    ]
     responses = about_responses(names)
     words_of = {name: _few_words(name, rows) for name in labels if name not in responses}
     clear = [
@@ -486,6 +489,11 @@ def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | Unc
             f"{ways}: the first is what A, or the lowest number, of the right one names",
         )
     return tuple(run)
+
+
+def _is_sentence(name: str) -> bool:
+    """Whether the name of a column is more like a cell of a row: a sentence, a number, or long."""
+    return name.rstrip().endswith((".", "?", "!")) or name.strip().isdecimal() or len(name) > LONG
 
 
 def _in_most(run: Sequence[str], rows: Sequence[Row]) -> bool:

@@ -673,7 +673,7 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         unknown=named(fields.unknown),
         matching=named(fields.matching),
         expected=word(fields.expected),  # type: ignore[arg-type]  # Item says what it may be
-        references=_references(row, fields.references),
+        references=_references(row, fields.references, leave_out=loading.malformed == "leave_out"),
         open=word(fields.open),
         template=word(fields.template) or "",
         category=word(fields.category) or "",
@@ -867,8 +867,12 @@ def _text(row: Row, field: str | FieldValue) -> str:
     return str(value)
 
 
-def _references(row: Row, named: tuple[str, ...] | SplitColumn) -> tuple[str, ...]:
-    """The right answers of a row in free text."""
+def _references(row: Row, named: tuple[str, ...] | SplitColumn, leave_out: bool) -> tuple[str, ...]:
+    """The right answers of a row in free text. A row without one does not follow the format where such rows
+    are to be left out; elsewhere its method says whether it needs one (GC345)."""
+    columns = named if isinstance(named, tuple) else (named.column,)
+    if leave_out and columns and all(is_empty(at(row, name)) or at(row, name) == [] for name in columns):
+        raise ValueError(f"`{columns[0]}` is empty")
     if isinstance(named, tuple):
         return _listed(row, named)
     if isinstance(at(row, named.column), list):

@@ -65,25 +65,26 @@ class Conversation:
 
     def _settle(self, error: GridcError) -> None:
         points = [point for point in error.diagnostics if isinstance(point, OpenPoint) and point.ways]
-        likely = [next((way for way in point.ways if way.likely), None) for point in points]
-        unasked = self.taken and all(way is not None and way.unasked for way in likely)
-        if len(points) < len(error.diagnostics) or not (self.asks or unasked):
+        unasked = [way for point in points for way in point.ways if way.unasked and self.taken]
+        settled = self.asks or len(unasked) == len(points)
+        if len(points) < len(error.diagnostics) or not settled:
             raise error
-        for point, way in zip(points, likely, strict=True):
-            if not self.asks and way is not None:
+        for number, point in enumerate(points):
+            if self.asks:
+                self._add(self._words(self._chosen(point)), point.about)
+            else:
+                way = unasked[number]
                 self.say(f"{point.message}: {way.says} ({way.options})")
                 self._add(way.filled({}), point.about)
-            elif self.asks:
-                self._add(self._words(self._chosen(point, way)), point.about)
 
-    def _chosen(self, point: OpenPoint, likely: AnswerWay | None) -> AnswerWay:
+    def _chosen(self, point: OpenPoint) -> AnswerWay:
         self.say(f"\n{terminal.visible(point.message)}")
         if len(point.ways) == 1 and point.ways[0].to_fill:
             return point.ways[0]
         for number, way in enumerate(point.ways, 1):
             self.say(f"  {number}  {terminal.visible(way.says)}")
-        default = None if likely is None else point.ways.index(likely) + 1
-        place: int = asked("Which", type=click.IntRange(1, len(point.ways)), default=default)
+        likely = next((number for number, way in enumerate(point.ways, 1) if way.likely), None)
+        place: int = asked("Which", type=click.IntRange(1, len(point.ways)), default=likely)
         return point.ways[place - 1]
 
     def _words(self, way: AnswerWay) -> tuple[str, ...]:

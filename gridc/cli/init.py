@@ -102,6 +102,13 @@ NEXT = {
     ),
 )
 @click.option(
+    "--split",
+    "splits",
+    multiple=True,
+    metavar="[FILE:]COLUMN=MARK",
+    help="What stands between several right answers in a text, such as 'answer=;'; none: each is one answer.",
+)
+@click.option(
     "--copy",
     is_flag=True,
     help="Copy files that lie elsewhere, or are not UTF-8, beside the spec, as UTF-8.",
@@ -128,6 +135,7 @@ def init(
     judge: str | None,
     leave_out: bool,
     option_labels: OptionLabels | None,
+    splits: tuple[str, ...],
     copy: bool,
     title: str | None,
     out: Path,
@@ -152,7 +160,7 @@ def init(
         title or _answer(ask, "Title", TITLE),
         models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", usual),
         benchmarks if named else _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
-        FileStatements(fields, constants, labels, gold, judge, match, leave_out, option_labels, copy),
+        FileStatements(fields, constants, labels, gold, judge, match, leave_out, option_labels, copy, splits),
         tasks,
         ask,
         yes,

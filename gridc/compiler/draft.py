@@ -7,6 +7,7 @@ mean.
 import itertools
 import os
 import re
+import shlex
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +34,7 @@ from gridc.compiler.inputs.loaders.parsing import (
     records,
     undecodable,
 )
-from gridc.compiler.inputs.loaders.rows import GOLDS, are_lettered
+from gridc.compiler.inputs.loaders.rows import GOLDS, are_lettered, likely_mark
 from gridc.compiler.instrument.matching import WORKING_ENDS
 from gridc.compiler.open_points import AnswerWay, OpenPoint
 from gridc.diagnostics.errors import Diagnostic, UsageError
@@ -87,21 +88,23 @@ class DraftModel:
     source: str
 
 
+StatementKind = Literal["field", "constant", "label", "split"]
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnStatement:
     """What `gridc init` is told about the columns of a file, as KEY=VALUE: a field and its column (`field`),
-    a field and its value in every row (`constant`), or a word of a column and its meaning (`label`). It is
+    a field and its value in every row (`constant`), a word of a column and its meaning (`label`), or a column
+    of right answers and what stands between several (`split`; `none`: nothing does). It is
     about the file `name`, or where that is None about the only one."""
 
-    kind: Literal["field", "constant", "label"]
+    kind: StatementKind
     name: str | None
     key: str
     value: str
 
     @classmethod
-    def read(
-        cls, kind: Literal["field", "constant", "label"], text: str, names: Collection[str]
-    ) -> "ColumnStatement":
+    def read(cls, kind: StatementKind, text: str, names: Collection[str]) -> "ColumnStatement":
         """`[NAME:]KEY=VALUE`, with NAME one of those. Raises `UsageError`."""
         key, equals, value = text.partition("=")
         name, colon, rest = key.rpartition(":")
@@ -120,9 +123,18 @@ class ColumnStatement:
 
 ALIASES = {"question": "query", "prompt": "query", "answer": "gold"}
 """Other names of a field that people use."""
-EXAMPLES = {"field": "query=COLUMN", "constant": "expected=refuse", "label": "harmful=refuse"}
+EXAMPLES = {
+    "field": "query=COLUMN",
+    "constant": "expected=refuse",
+    "label": "harmful=refuse",
+    "split": "'COLUMN=;'",
+}
+ONE_ANSWER = "none"
+"""Said of a column of which each text is one right answer, whatever marks it has."""
 OF_FIELDS = ("field", "constant")
 """Statements about a field; a `label` is about a word in one."""
+OF_COLUMNS = (*OF_FIELDS, "split")
+"""Statements about a whole column."""
 LISTS = ("options", "references", "tags")
 """Fields that several columns make up."""
 
@@ -406,9 +418,9 @@ def _comparisons(benchmarks: Sequence[DraftBenchmark]) -> tuple[AnswerWay, ...]:
     numeric = bool(answers) and all(NUMERIC.fullmatch(answer.strip()) for answer in answers)
     brief = bool(answers) and not numeric and all(len(answer.split()) <= BRIEF for answer in answers)
     return (
-        AnswerWay("as a number, however it is written", "--match number", likely=numeric, unasked=True),
+        AnswerWay("as a number, however it is written", "--match number", likely=numeric, unasked=numeric),
         AnswerWay(
-            "as a text, without case, punctuation and articles", "--match text", likely=brief, unasked=True
+            "as a text, without case, punctuation and articles", "--match text", likely=brief, unasked=brief
         ),
         AnswerWay("the response contains it somewhere", "--match contains"),
         AnswerWay("character by character", "--match exact"),
@@ -709,6 +721,9 @@ def _own_rows(
         ways = [f"--benchmark {name}={source}, whose form the file has" for name in formats]
         help = "; ".join((*ways, fields.help))
         return OpenPoint("GC000", f"`{source}`: {fields.problem}", help=help, ways=fields.ways)
+    unsplit = None if any(statement.kind == "split" for statement in stated) else _unsplit(table, fields)
+    if unsplit is not None:
+        return unsplit
     answers = list(_right_texts(table, fields))
     worked = bool(answers) and all(WORKING_ENDS in answer for answer in answers)
     behind = WORKING_ENDS if worked else None
@@ -719,6 +734,26 @@ def _own_rows(
         "", "rows", source, fields, len(table.rows), gold, behind,
         lettered=lettered, answers=tuple(answers), columns=names,
     )  # fmt: skip
+
+
+def _unsplit(table: Records, fields: Fields) -> OpenPoint | None:
+    """Whether a text is one right answer or several is asked where many have a mark."""
+    if not isinstance(fields.references, tuple) or len(fields.references) != 1:
+        return None
+    (name,) = fields.references
+    mark, having = likely_mark([at(row, name) for _, row in table.rows])
+    if not having:
+        return None
+    several, one = (f"--split {shlex.quote(f'{name}={value}')}" for value in (mark, ONE_ANSWER))
+    return OpenPoint(
+        "GC000",
+        f"`{name}` has {mark!r} in {counted(having, 'row')}: several right answers, or one",
+        help=f"{several} where it stands between several right answers, {one} where each text is one",
+        ways=(
+            AnswerWay(f"{mark!r} stands between several right answers", several, likely=True),
+            AnswerWay("each text is one right answer", one, unasked=True),
+        ),
+    )
 
 
 def _right_texts(table: Records, fields: Fields) -> Iterator[str]:
@@ -748,7 +783,11 @@ def _stated_fields(stated: Sequence[ColumnStatement], names: Sequence[str]) -> d
             )
         elif statement.kind == "constant":
             fields[statement.key] = FieldValue(constant=statement.value)
-    words = {statement.key: statement.value for statement in stated if statement.kind not in OF_FIELDS}
+        elif statement.kind == "split":
+            several = statement.value != ONE_ANSWER
+            column = SplitColumn(column=statement.key, split=statement.value) if several else (statement.key,)
+            fields["references"] = column
+    words = {statement.key: statement.value for statement in stated if statement.kind not in OF_COLUMNS}
     if words:
         key = "expected" if isinstance(fields.get("expected"), str) else "gold"
         if not isinstance(fields.get(key), str):

@@ -14,8 +14,8 @@ or whether a word means refuse or comply."""
 @dataclass(frozen=True, slots=True)
 class AnswerWay:
     """A way to settle what a file leaves open: in words (`says`), and as `options` of `gridc init`, with what
-    a person fills in. `columns` are those to choose from. The `likely` one is offered first, and `--yes`
-    takes it if it is `unasked` too: if it cannot turn a study's scores round."""
+    a person fills in. `columns` are those to choose from. The `likely` one is what a person is offered, and
+    the `unasked` one what `--yes` takes: it cannot turn a study's scores round."""
 
     says: str
     options: str

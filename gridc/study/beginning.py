@@ -168,7 +168,8 @@ class FileStatements:
     """What is said of files whose columns do not say it: `[FILE:]FIELD=COLUMN`, `[FILE:]FIELD=TEXT` of what
     is the same in every row, `[FILE:]WORD=MEANING`, how the gold column names an option, who or what
     compares free text, whether malformed rows are left out, what becomes of labels in options, and whether
-    files that lie elsewhere or are not UTF-8 are copied beside the spec."""
+    files that lie elsewhere or are not UTF-8 are copied beside the spec. `[FILE:]COLUMN=MARK` says what
+    stands between several right answers in a text."""
 
     fields: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
@@ -179,6 +180,7 @@ class FileStatements:
     leave_out: bool = False
     option_labels: OptionLabels | None = None
     copy: bool = False
+    splits: tuple[str, ...] = ()
 
     def saying(self, words: Sequence[str], about: str) -> "FileStatements":
         """These with what the options of an answer say, of the benchmark `about` where it is about one."""
@@ -202,6 +204,7 @@ class FileStatements:
             *(draft.ColumnStatement.read("field", text, names) for text in self.fields),
             *(draft.ColumnStatement.read("constant", text, names) for text in self.constants),
             *(draft.ColumnStatement.read("label", text, names) for text in self.labels),
+            *(draft.ColumnStatement.read("split", text, names) for text in self.splits),
         ]
 
 

@@ -315,3 +315,21 @@ def test_rows_without_a_right_answer_are_left_out_and_counted(empty: str | None,
     assert done.exit_code == 0, done.output
     assert "1 of 6 rows" in done.stdout
     assert earning(folder) == {q: city for n, (q, city) in enumerate(ASKED) if n != 2}
+
+
+@pytest.mark.parametrize(("answer", "several"), [("1", True), ("2", False)])
+def test_whether_a_text_holds_several_right_answers_is_asked(
+    answer: str, several: bool, folder: Path
+) -> None:
+    rows = "".join(f"{q},{city}; {city} city\n" for q, city in ASKED)
+    (folder / "marks.csv").write_text(f"question,goed\n{rows}", "utf-8")
+    stated = ("--field", "references=goed", "--match", "text")
+    done = init("marks.csv", *stated, answers=f"{answer}\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert "`goed` has ';' in 6 rows: several right answers, or one" in done.stdout
+    (items,) = compile_spec(folder / "gridcard.toml").study.items.values()
+    assert {len(item.references) for item in items.sampled} == {2 if several else 1}
+    assert init("marks.csv", "--force", "--yes", *stated).exit_code == 0, "--yes takes the strict reading"
+    assert "split" not in (folder / "gridcard.toml").read_text("utf-8")
+    assert init("marks.csv", "--force", "--yes", *stated, "--split", "goed=;").exit_code == 0
+    assert 'split = ";"' in (folder / "gridcard.toml").read_text("utf-8")

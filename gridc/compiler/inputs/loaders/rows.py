@@ -892,14 +892,20 @@ def _unsplit(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
     are split only where the spec says so."""
     for name in fields.references if isinstance(fields.references, tuple) else ():
         cells = [at(row, name) for table in read.values() for _, row in table.rows if isinstance(row, dict)]
-        texts = [cell for cell in cells if isinstance(cell, str) and "\n" not in cell]
-        for mark in MARKS:
-            having = sum(len([part for part in text.split(mark) if part.strip()]) > 1 for text in texts)
-            if having > 1 and having * OFTEN >= len(cells):
-                way = f'references = {{ column = "{name}", split = "{mark}" }} reads several'
-                rows = counted(having, "row")
-                yield f"`{name}` has {mark!r} in {rows}, each read as one right answer: {way}"
-                break
+        mark, having = likely_mark(cells)
+        if having:
+            way = f'references = {{ column = "{name}", split = "{mark}" }} reads several'
+            yield f"`{name}` has {mark!r} in {counted(having, 'row')}, each read as one right answer: {way}"
+
+
+def likely_mark(cells: Sequence[Any]) -> tuple[str, int]:
+    """The mark that may separate right answers in these cells, and how many have it; 0 where none does."""
+    texts = [cell for cell in cells if isinstance(cell, str) and "\n" not in cell]
+    for mark in MARKS:
+        having = sum(len([part for part in text.split(mark) if part.strip()]) > 1 for text in texts)
+        if having > 1 and having * OFTEN >= len(cells):
+            return mark, having
+    return "", 0
 
 
 def _named_option(

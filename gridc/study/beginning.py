@@ -18,6 +18,7 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.task_index import INSTALL, is_installed
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.matching import COMPARISONS, right_answers
+from gridc.compiler.instrument.scaffolds.turns import transcript
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.open_points import BEHAVIOUR, COLUMN, COLUMNS, AnswerWay, OpenPoint
@@ -231,7 +232,8 @@ class DraftReport:
 
 @dataclass(frozen=True, slots=True)
 class ReadRow:
-    """An item of a benchmark: the prompt that the first configuration asks, and what earns the point."""
+    """An item of a benchmark: the prompt that the first configuration asks, with all that is said before and
+    after it where it is a conversation, and what earns the point."""
 
     benchmark: str
     item: str
@@ -252,7 +254,9 @@ def _shown_rows(study: Study) -> Iterator[ReadRow]:
             continue
         seen.add(cell.benchmark)
         for sample in islice(plan.samples(cell), ROWS_SHOWN):
-            prompt = sample.requests[0].prompt.messages[-1][1]
+            messages = sample.requests[0].prompt.messages
+            said = (*messages, *(("user", turn) for turn in sample.item.turns))
+            prompt = messages[0][1] if len(said) == 1 else transcript(said)
             yield ReadRow(cell.benchmark, sample.item.id, prompt, _right(cell.setting, sample.item))
 
 
@@ -266,7 +270,8 @@ def _right(setting: Setting, item: Item) -> str:
             f"{f'{labels[place]}. ' if labels else ''}{item.options[place]}" for place in sorted(item.right)
         )
         return " or ".join(named)
-    return " or ".join(map(short, item.references)) or "what a judge says"
+    compared = item.references if setting.match is None else right_answers(setting.match, item)
+    return " or ".join(map(short, compared)) or "what a judge says"
 
 
 def _rendered(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str]]:

@@ -333,3 +333,33 @@ def test_whether_a_text_holds_several_right_answers_is_asked(
     assert "split" not in (folder / "gridcard.toml").read_text("utf-8")
     assert init("marks.csv", "--force", "--yes", *stated, "--split", "goed=;").exit_code == 0
     assert 'split = ";"' in (folder / "gridcard.toml").read_text("utf-8")
+
+
+def test_a_row_shows_the_whole_conversation(folder: Path) -> None:
+    """Also what the system and earlier turns say, and of turns those that come later."""
+    told = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "I live in Oslo."},
+        {"role": "assistant", "content": "Good."},
+        {"role": "user", "content": "Where do I live?"},
+    ]
+    (folder / "chat.jsonl").write_bytes(lines({"messages": told, "answer": "Oslo"} for _ in range(4)))
+    done = init("chat.jsonl", "--yes", "--field", "references=answer")
+    assert done.exit_code == 0, done.output
+    shown = done.stdout.partition("right:")[0]
+    assert all(message["content"] in shown for message in told)
+    (folder / "turns.jsonl").write_bytes(lines({"turns": ["I live in Oslo.", "Where?"]} for _ in range(4)))
+    done = init("turns.jsonl", "--force", "--yes", "--constant", "expected=comply")
+    assert done.exit_code == 0, done.output
+    assert "Where?" in done.stdout.partition("right:")[0]
+
+
+def test_of_a_worked_solution_the_answer_is_shown(folder: Path) -> None:
+    rows = (
+        {"question": f"How much is {n} and 1?", "answer": f"{n} and 1 make {n + 1}.\n#### {n + 1}"}
+        for n in range(5)
+    )
+    (folder / "worked.jsonl").write_bytes(lines(rows))
+    done = init("worked.jsonl", "--yes", "--field", "references=answer")
+    assert done.exit_code == 0, done.output
+    assert "right: 1\n" in done.stdout and "make" not in done.stdout.partition("right: 1")[0]

@@ -363,3 +363,26 @@ def test_of_a_worked_solution_the_answer_is_shown(folder: Path) -> None:
     done = init("worked.jsonl", "--yes", "--field", "references=answer")
     assert done.exit_code == 0, done.output
     assert "right: 1\n" in done.stdout and "make" not in done.stdout.partition("right: 1")[0]
+
+
+@pytest.mark.parametrize("flag", ["correct", "isCorrect"])
+def test_options_with_a_flag_are_found_and_two_right_ones_asked_about(flag: str, folder: Path) -> None:
+    def options(city: str, both: bool) -> list[dict[str, Any]]:
+        return [{"text": text, flag: text == city or both} for text in (OTHERS[0], city)]
+
+    rows = [{"question": q, "answers": options(city, both=n == 2)} for n, (q, city) in enumerate(ASKED)]
+    (folder / "flags.json").write_text(json.dumps(rows), "utf-8")
+    done = init("flags.json", answers="1\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert "1 of 6 rows" in done.stdout
+    assert earning(folder) == {q: city for n, (q, city) in enumerate(ASKED) if n != 2}
+
+
+def test_a_label_of_a_response_is_not_offered_as_one_of_the_prompt(folder: Path) -> None:
+    rows = (
+        {"prompt": p, "response": "No.", "label": ("safe", "unsafe")[n % 2]} for n, p in enumerate(REQUESTS)
+    )
+    (folder / "moderated.jsonl").write_bytes(lines(rows))
+    shown = init("moderated.jsonl", answers="").stdout
+    assert "`label` may say what a response was" in shown
+    assert "`label` is a right answer" not in shown and "`label` says whether" not in shown

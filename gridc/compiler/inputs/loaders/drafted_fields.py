@@ -59,7 +59,14 @@ IDS = ("id", "qid", "uid", "question_id", "item_id", "behaviorid", "record_id")
 CATEGORIES = ("category", "subject", "topic", "domain", "semanticcategory", "risk_area", "high_level_domain")
 LABELS = re.compile(r"(?:^|_)(?:label|type|class|(?:un)?(?:harm|safe|tox|refus)[a-z]*)(?:_|$)")
 """In the names of columns that may say in words of their own whether a prompt is to be refused."""
-PAIRS = (("text", "label"), ("text", "labels"), ("choices", "labels"), ("choices", "label"))
+TEXTS, FLAGS = (
+    ("text", "option", "content", "value", "answer"),
+    ("correct", "is_correct", "isCorrect", "is_right"),
+)
+PAIRS = (
+    ("text", "label"), ("text", "labels"), ("choices", "labels"), ("choices", "label"),
+    *((text, flag) for text in TEXTS for flag in FLAGS),
+)  # fmt: skip
 """Beside each other in a table: the texts of the options, and their marks or labels."""
 HELM_TEXTS = ".output.text"
 """Ends the name of the texts of HELM's references, beside which stand their tags."""
@@ -281,7 +288,9 @@ def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | Uncle
         for texts, labels in PAIRS:
             options, marks = f"{stem}.{texts}", f"{stem}.{labels}"
             if stem and name == options and marks in names and _all_lists(options, rows):
-                if all(sum(gold_marks(at(row, marks)) or [0, 0]) == 1 for row in rows):
+                marked = [gold_marks(at(row, marks)) for row in rows]
+                # Rows with several right options are found, and asked about, when all are read.
+                if None not in marked and 2 * sum(sum(each or ()) == 1 for each in marked) > len(rows):
                     return {"options": (options,), "gold": marks}
                 if _all_lists(marks, rows) and not any(gold_marks(at(row, marks)) for row in rows):
                     return {"options": (options,), "option_labels": marks}
@@ -360,8 +369,16 @@ def _unclear(
         )
     if options or {"expected", "references"} & fields.keys():
         return None
-    return UnclearColumns("what earns a point is not clear: no column names options or says comply or refuse",
-                   *_point_options(left, rows))  # fmt: skip
+    judged = sorted(
+        name for name in about_responses(left) if LABELS.search(folded_name(name).rpartition(".")[2])
+    )
+    of_responses = (
+        f"; {' and '.join(f'`{name}`' for name in judged)} may say what a response was" if judged else ""
+    )
+    return UnclearColumns(
+        f"what earns a point is not clear: no column names options or says comply or refuse{of_responses}",
+        *_point_options(left, rows),
+    )
 
 
 def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tuple[AnswerWay, ...]]:
@@ -392,7 +409,7 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tupl
     asked = [_label_way(name, words_of[name]) for name in told]
     if judged := [f"`{name}`" for name in labels if name in responses]:
         ways[-1] += f"; {' and '.join(judged[:FEW_WORDS])} may say what a response was"
-    if answer is not None:
+    if answer is not None and answer not in responses:
         if 1 < len(words := _few_words(answer, rows)) < len(rows):
             classes = "TEXT,TEXT" if any(word.isdecimal() for word in words) else ",".join(words)
             stated = f"--field gold={shlex.quote(answer)} --constant options={shlex.quote(classes)}"

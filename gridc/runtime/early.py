@@ -67,7 +67,8 @@ class UnreadableAnswers:
 
     def error(self, name: str, ways: str) -> UnreadError:
         """What is said of them where the run stops (GC623)."""
-        message = f"{len(self.unread):,} of the first {self.of:,} answers of `{name}` cannot be read"
+        counted = f"{self.of:,} answers of `{name}` that are neither refused, empty nor cut"
+        message = f"of the first {counted}, {len(self.unread):,} cannot be read"
         help = f"{ways}. What was answered is kept: `gridc run` again goes on, and --go-on does not stop here"
         return UnreadError([Diagnostic("GC623", message, help=help)])
 

@@ -68,7 +68,7 @@ def test_it_stops_within_a_few_more_than_fifty_answers_and_goes_on_when_run_agai
         stopped = command("run", cwd=tmp_path)
         said = " ".join(stopped.stderr.split())
         assert stopped.returncode == 12, stopped.stderr
-        assert "GC623" in said and "of the first" in said and "`vague` cannot be read" in said
+        assert "GC623" in said and "of the first" in said and "answers of `vague` that are neither" in said
         assert said.count("no answer: Both have their charm") == 5
         assert 50 <= cities.asked["vague"] < 70
         assert stored(tmp_path) == cities.asked["vague"], "what was answered is kept"
@@ -99,7 +99,7 @@ def test_one_model_stops_the_run_and_names_itself(tmp_path: Path) -> None:
         study(tmp_path, served.url, "plain", "vague")
         stopped = command("run", "--json", cwd=tmp_path)
         assert stopped.returncode == 12
-        assert "`vague`" in stopped.stderr and "`plain` cannot" not in stopped.stderr
+        assert "`vague`" in stopped.stderr and "answers of `plain`" not in stopped.stderr
 
 
 def test_a_judge_whose_replies_cannot_be_read_stops_the_run(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_judge_whose_replies_cannot_be_read_stops_the_run(tmp_path: Path) -> N
         assert stamped.returncode == 0, stamped.stderr
         stopped = command("run", cwd=tmp_path)
         assert stopped.returncode == 12, stopped.stderr
-        assert "`judge.judge` cannot be read" in stopped.stderr and "prose" in stopped.stderr
+        assert "answers of `judge.judge` that are neither" in stopped.stderr and "prose" in stopped.stderr
         assert 50 <= cities.asked["judge"] < 100
         document = json.loads(command("status", "--json", cwd=tmp_path).stdout)
         assert document["answered"] >= 240

@@ -246,7 +246,11 @@ def test_a_form_of_free_answers(tmp_path: Path) -> None:
     assert read["form=boxed", "2"] == unread and read["form=boxed", "4"][0] is None
     assert read["form=phrases", "2"] == right
     (benchmark,) = certificate(tmp_path)["benchmarks"]
-    assert [(row["kept"], row["by_phrases"]) for row in benchmark["forms"]] == [(2, 0), (2, 1)]
+    # The box with an x in it keeps the form, though x is no number.
+    assert [(row["kept"], row["by_phrases"]) for row in benchmark["forms"]] == [(3, 0), (3, 1)]
+    assert "On sums, 2 of 8 responses do not keep the form asked for" in " ".join(
+        certificate(tmp_path)["statements"]
+    ) + (tmp_path / "results" / "forms" / "report.html").read_text("utf-8")
 
 
 def test_pocket_models_are_counted_as_plain_python_counts_them(tmp_path: Path) -> None:

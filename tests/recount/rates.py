@@ -336,7 +336,7 @@ def forms(benchmark: Benchmark) -> Iterator[Json]:
             if score is None or str(why.get("unread")).startswith("no answer: "):
                 continue
             counts["responses"] += 1
-            if why["rule"] == f"form {form}":
+            if str(why["rule"] or why["unread"]).partition(":")[0] == f"form {form}":
                 counts["kept_again" if ("again",) in names else "kept"] += 1
             elif why["rule"] is not None:
                 counts["by_phrases"] += 1

@@ -134,7 +134,8 @@ VERSIONS = {f"answer:{name}": 1 for name in ANSWER_FORMS}
 
 
 def read_by(form: AnswerFormName) -> str:
-    """The rule that samples record whose answer was read in this form."""
+    """The rule that samples record whose answer stands in this form; behind a colon follows why it could not
+    be compared, where it could not."""
     return f"form {form}"
 
 

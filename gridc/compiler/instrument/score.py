@@ -273,7 +273,7 @@ def _read_matched(form: AskedForm, setting: Setting, item: Item, text: str) -> E
         return Extraction(None, reading.rule)
     compared = compare_answer(setting.match, item, reading.answer)
     if compared.right is None:
-        return Extraction(None, compared.rule)
+        return Extraction(None, f"{reading.rule}: {compared.rule}")  # it keeps the form all the same
     choice = RIGHT if compared.right else WRONG
     return Extraction(choice, reading.rule, "stated", *reading.span, compared.form)
 

@@ -300,7 +300,8 @@ def forms_of(record: RunRecord, cells: Iterable[Cell]) -> Iterator[FormRow]:
         if form is None:
             continue
         rows = list(record.store.forms_kept(record.plan.study_digest, cell.key))
-        kept = [(again, count) for rule, again, count in rows if rule == read_by(form)]
+        # An answer in the form that cannot be compared, such as a word for a number, keeps it too.
+        kept = [(again, count) for rule, _, again, count in rows if rule.partition(":")[0] == read_by(form)]
         yield FormRow(
             model=cell.model,
             configuration=cell.configuration,
@@ -308,7 +309,7 @@ def forms_of(record: RunRecord, cells: Iterable[Cell]) -> Iterator[FormRow]:
             responses=sum(count for *_, count in rows),
             kept=sum(count for again, count in kept if not again),
             kept_again=sum(count for again, count in kept if again),
-            by_phrases=sum(count for rule, _, count in rows if rule not in (None, read_by(form))),
+            by_phrases=sum(count for rule, read, _, count in rows if read and rule != read_by(form)),
         )
 
 

@@ -272,21 +272,24 @@ class OutcomeReader(Reader):
             [stamp, cell],
         )
 
-    def forms_kept(self, stamp: str, cell: str) -> Iterator[tuple[str | None, bool, int]]:
-        """(the rule by which an answer was read, None where none was; whether it was asked for again; how
-        many) of the samples of one cell that have an outcome and whose calls did not fail."""
+    def forms_kept(self, stamp: str, cell: str) -> Iterator[tuple[str, bool, bool, int]]:
+        """(the rule by which an answer was read, or why none was; whether something was read; whether it was
+        asked for again; how many) of the samples of one cell that have an outcome and whose calls did not
+        fail."""
         rows = self._db.execute(
-            """SELECT json_extract(evidence, '$.rule') AS rule,
+            """SELECT coalesce(json_extract(evidence, '$.rule'), json_extract(evidence, '$.unread'), '')
+                          AS rule,
+                      choice IS NOT NULL AS read,
                       EXISTS (SELECT 1 FROM trace t WHERE t.cell = s.cell AND t.item = s.item
                                   AND t.replicate = s.replicate AND t.name = 'again') AS again,
                       count(*)
                FROM sample s
                WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?) AND s.score IS NOT NULL
                      AND evidence NOT LIKE '%"no answer: %'
-               GROUP BY rule, again ORDER BY rule, again""",
+               GROUP BY rule, read, again ORDER BY rule, read, again""",
             [stamp, cell],
         )
-        yield from ((rule, bool(again), count) for rule, again, count in rows)
+        yield from ((rule, bool(read), bool(again), count) for rule, read, again, count in rows)
 
     def unread(self, stamp: str, cell: str) -> dict[str, int]:
         """By item how many samples of one cell ended `unread` or cut, as `endings` says; none is left out

@@ -461,7 +461,9 @@ def schemas_sent(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             continue
         for benchmark in spec.benchmark:
             if any(setting.form == "json_schema" for _, setting in settings(spec, model.id, benchmark.id)):
-                message = f"`{model.id}` runs here, and only a server holds a response to a JSON Schema"
+                message = (
+                    f"`{model.id}` is not asked in a chat by a server, which alone holds to a JSON Schema"
+                )
                 help = 'answer = "json" asks for the same form; or engine = "api" with base_url'
                 yield source.diagnose("GC105", ("model", number, "engine"), message, help, at_key=True)
                 break

@@ -420,3 +420,12 @@ def test_configurations_that_measure_nothing_are_not_counted_as_agreeing() -> No
     equal = row.model_copy(update={"choices": ahead.model_copy(update={"ahead": 0, "tied": 2})})
     assert survival_word(equal) == "equal in all 2 measured of 4, on these items"
     assert counts_words(equal) == "equal in all 2 measured of 4 configurations"
+
+
+def test_unequal_groups_are_said_to_be_worth_fewer_than_their_number() -> None:
+    findings = findings_of(spec_of(TWO), lambda cell: 10)
+    (row,) = findings.benchmarks
+    uneven = replace(row, unit="template", units=22, effective=18.6, grouped=True)
+    said = check(replace(findings, benchmarks=(uneven,)), "Independent groups")
+    worth = f"22 item templates on {row.benchmark}, worth only 18.6 of equal size where 20 are needed."
+    assert said.bad and said.text == worth

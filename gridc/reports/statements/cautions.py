@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gridc.compiler.lowering.asked import differing_words
-from gridc.numbers import count, counted, interval_words, percent
+from gridc.numbers import count, counted, interval_words, number, percent
 from gridc.reports.findings.breakdowns import BREAKDOWNS, repeats_itself
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.judges import JUDGE_BIASES, JudgeBias
@@ -143,8 +143,11 @@ def _few_groups(findings: Findings) -> Iterator[Caution]:
     grouped = [row for row in findings.benchmarks if row.grouped]
     few = [row for row in grouped if not enough_cases(row.effective)]
     enough = [f"{units_words(row.unit, row.units)} on {row.benchmark}" for row in grouped if row not in few]
+    # Unequal groups are worth fewer than their number: 22 of them may be too few where 20 are needed.
     parts = [
-        f"Only {units_words(row.unit, row.units)} on {row.benchmark}, and {FLOOR:g} are needed" for row in few
+        f"{units_words(row.unit, row.units)} on {row.benchmark}, "
+        f"worth only {number(row.effective, 1)} of equal size where {FLOOR:g} are needed"
+        for row in few
     ]
     parts += [f"{joined_names(enough)}{', enough' if few else ''}"] if enough else []
     if parts:

@@ -319,7 +319,7 @@ _MALFORMED = (ArithmeticError, AttributeError, IndexError, RecursionError, TypeE
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 ONE_COLUMN = "\x1f"
-"""Separates nothing: where the first row names one column, commas are part of the texts."""
+"""Separates nothing: where the first row of a text file names one column, commas are part of the texts."""
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 DEEP = 8
 """Tables within tables whose keys are told apart."""
@@ -342,8 +342,10 @@ def records(file: File) -> Records:
     refuse_others(file.name, file.data)
     text, said = _text(file)
     start = text.lstrip()[:1]
-    if file.suffix in (".csv", ".tsv") or (start not in "[{" and file.suffix not in (".json", ".jsonl")):
-        return _csv(text, said)
+    if file.suffix in (".csv", ".tsv"):
+        return _csv(text, said, ",")
+    if start not in "[{" and file.suffix not in (".json", ".jsonl"):
+        return _csv(text, said, ONE_COLUMN)
     if start == "[" or (file.suffix == ".json" and not _is_lines(text)):
         said += [f"`{file.name}` holds one JSON list"] if start == "[" and file.suffix != ".json" else []
         rows, key = _json_list(text)
@@ -391,11 +393,11 @@ def _undecodable(file: File, error: UnicodeDecodeError) -> BadRow:
     return BadRow(line, f"byte {error.start} of the file is not UTF-8", help)
 
 
-def _csv(text: str, said: list[str]) -> Records:
+def _csv(text: str, said: list[str], otherwise: str) -> Records:
     """Records by the names of the first row, which is row 1, as a spreadsheet counts. What separates the
-    fields is found out from that row: commas, or else semicolons or tabs."""
+    fields is found out from that row: commas, or else semicolons or tabs, or else it is `otherwise`."""
     first = text.split("\n", 1)[0]
-    separator = next((each for each in SEPARATORS if each in first), ONE_COLUMN)
+    separator = next((each for each in SEPARATORS if each in first), otherwise)
     if separator not in (",", ONE_COLUMN):
         said = [*said, f"the fields are separated by {SEPARATORS[separator]}"]
     reader = csv.reader(io.StringIO(text, newline="\n"), strict=True, delimiter=separator)

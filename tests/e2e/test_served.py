@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ from typing import Any
 import pytest
 
 import gridc
+from gridc.confined import Confined
 from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.engines.api import serving
 from gridc.runtime.engines.hf import memory
 from tests.e2e.conftest import SPEC, Done, command, make_study
 from tests.replaced import replaced
+from tests.test_confined import CHILD
 from tools.servers.http import Asked, Handler, Reply, Server
 from tools.servers.programs import STARTED, free_port, programs
 from tools.servers.programs import command as server_command
@@ -332,6 +335,14 @@ def test_a_server_that_never_answers_is_not_waited_for_for_ever(
     assert str(tmp_path / "results" / "small" / "server-served.log") in str(said.help)
     with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
         pass
+
+
+def test_what_a_server_writes_no_later_child_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Confined(CHILD)) as child:
+        assert child.ask("found")["folder"] == []
+    test_a_server_that_never_answers_is_not_waited_for_for_ever(DRIPPING, tmp_path, monkeypatch)
+    with closing(Confined(CHILD)) as child:
+        assert child.ask("found")["folder"] == []
 
 
 async def loading(_: Asked) -> Reply:

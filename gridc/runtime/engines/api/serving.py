@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from gridc.compiler.inputs.addresses import is_local
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
@@ -173,21 +174,23 @@ def started(
     log.parent.mkdir(parents=True, exist_ok=True)
     require_unlinked(log)
     notify(f"{name}: starting its server, which prints into {log}")
-    with log.open("wb") as printed:
+    # Not the folder that other children share: what a server writes there, they would find.
+    with TemporaryDirectory(prefix="gridc-", ignore_cleanup_errors=True) as own:
+        with log.open("wb") as printed:
+            try:
+                process = start(
+                    command, (*MODEL_PROGRAMS, *passed(), *needs), variables,
+                    stdout=printed, stderr=printed, folder=Path(own), apart=True,
+                )  # fmt: skip
+            except (OSError, ValueError, IndexError) as error:
+                raise server_failure(name, f"cannot be started: {error}") from None
         try:
-            process = start(
-                command, (*MODEL_PROGRAMS, *passed(), *needs), variables,
-                stdout=printed, stderr=printed, apart=True,
-            )  # fmt: skip
-        except (OSError, ValueError, IndexError) as error:
-            raise server_failure(name, f"cannot be started: {error}") from None
-    try:
-        with _ended_with_us(process.pid):
-            server = StartedServer(name, url, log, process)
-            _wait(server, notify)
-            yield server
-    finally:
-        _end(process)
+            with _ended_with_us(process.pid):
+                server = StartedServer(name, url, log, process)
+                _wait(server, notify)
+                yield server
+        finally:
+            _end(process)
 
 
 @contextmanager

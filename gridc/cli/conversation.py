@@ -1,6 +1,6 @@
 """Asks what a file leaves open, and shows its rows as they were read: the conversation of `gridc init`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +23,15 @@ MOST_ROUNDS = 12
 """Answers after which nothing more is asked."""
 WRONG = {
     "what is asked": "--field query=COLUMN",
+    "the passage before it": "--field context=COLUMN",
+    "the conversation before it": "--field messages=COLUMN",
+    "the system prompt": "--field system=COLUMN",
     "the options": "--field options=COLUMNS",
     "the right option": "--field gold=COLUMN",
     "the right answer in free text": "--field references=COLUMN",
 }
 """What may be read wrongly, and the option that says it."""
+IN_THE_SPEC = "something else: write the spec, and correct it there"
 BEHAVIOURS = {"refused": "refuse", "answered": "comply", "either": None}
 """What is to become of a prompt, in a person's words and in the language's. Rows whose prompt may be refused
 or answered are left out: no response to them is wrong."""
@@ -71,7 +75,7 @@ class Conversation:
             raise error
         for number, point in enumerate(points):
             if self.asks:
-                self._add(self._words(self._chosen(point)), point.about)
+                self._add(self._words(self._chosen(point), point.samples), point.about)
             else:
                 way = unasked[number]
                 self.say(f"{point.message}: {way.says} ({way.options})")
@@ -87,11 +91,11 @@ class Conversation:
         place: int = asked("Which", type=click.IntRange(1, len(point.ways)), default=likely)
         return point.ways[place - 1]
 
-    def _words(self, way: AnswerWay) -> tuple[str, ...]:
+    def _words(self, way: AnswerWay, samples: Mapping[str, str]) -> tuple[str, ...]:
         """The options of a way, with what a person fills in."""
-        return way.filled({hole: self._filled(hole, way) for hole in way.to_fill})
+        return way.filled({hole: self._filled(hole, way, samples) for hole in way.to_fill})
 
-    def _filled(self, hole: str, way: AnswerWay) -> str | None:
+    def _filled(self, hole: str, way: AnswerWay, samples: Mapping[str, str]) -> str | None:
         """What a person fills in: `--field gold=COLUMN` asks for a column. None for a word whose rows are
         to be left out."""
         about, _, kind = hole.rpartition("=")
@@ -101,7 +105,8 @@ class Conversation:
         if kind not in (COLUMN, COLUMNS):
             return str(asked("Source of the model (builtin:, path:, hf: or a litellm name)"))
         for number, name in enumerate(way.columns, 1):
-            self.say(f"    {number:>2}  {terminal.visible(name)}")
+            sample = f": {terminal.visible(samples[name])}" if samples.get(name) else ""
+            self.say(f"    {number:>2}  {terminal.visible(name)}{sample}")
         several = kind == COLUMNS
         says = "Columns of the options, with commas between them" if several else f"Column of `{about}`"
         while True:
@@ -127,16 +132,17 @@ class Conversation:
         if asked("Is this how it should be read?", type=click.Choice(["yes", "no"]), default="yes") == "yes":
             return True
         self.say("What is wrong?")
-        for number, what in enumerate((*WRONG, "something else"), 1):
+        for number, what in enumerate((*WRONG, IN_THE_SPEC), 1):
             self.say(f"  {number}  {what}")
         place: int = asked("Which", type=click.IntRange(1, len(WRONG) + 1))
         if place > len(WRONG):
-            help = "`gridc docs benchmarks` says what each field may be, for a spec by hand"
-            raise UsageError([Diagnostic("GC000", "nothing is written", help=help)])
+            self.say("It is written as shown. `gridc docs benchmarks` says what each field may be.")
+            return True
         names = list(report.columns)
         about = names[0] if len(names) == 1 else str(asked("Of which benchmark", type=click.Choice(names)))
-        way = AnswerWay("", list(WRONG.values())[place - 1], report.columns[about])
-        self._add(self._words(way), about)
+        samples = report.columns[about]
+        way = AnswerWay("", list(WRONG.values())[place - 1], tuple(samples))
+        self._add(self._words(way, samples), about)
         return False
 
 

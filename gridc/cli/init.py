@@ -106,7 +106,17 @@ NEXT = {
     "splits",
     multiple=True,
     metavar="[FILE:]COLUMN=MARK",
-    help="What stands between several right answers in a text, such as 'answer=;'; none: each is one answer.",
+    help=(
+        "What stands between several right answers or options in a text, such as 'answer=;'; labels: each "
+        "begins with its label; none: each text is one answer."
+    ),
+)
+@click.option(
+    "--speaker",
+    "speakers",
+    multiple=True,
+    metavar="[FILE:]NAME=ROLE",
+    help="Who speaks in the conversations of `--field messages`, such as Bot=assistant.",
 )
 @click.option(
     "--copy",
@@ -136,6 +146,7 @@ def init(
     leave_out: bool,
     option_labels: OptionLabels | None,
     splits: tuple[str, ...],
+    speakers: tuple[str, ...],
     copy: bool,
     title: str | None,
     out: Path,
@@ -160,7 +171,9 @@ def init(
         title or _answer(ask, "Title", TITLE),
         models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", usual),
         benchmarks if named else _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
-        FileStatements(fields, constants, labels, gold, judge, match, leave_out, option_labels, copy, splits),
+        FileStatements(
+            fields, constants, labels, gold, judge, match, leave_out, option_labels, copy, splits, speakers
+        ),
         tasks,
         ask,
         yes,

@@ -10,7 +10,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,9 @@ from gridc.compiler.frontend.source import basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.loaders import load_items
-from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, guess, names_gold_column
+from gridc.compiler.inputs.loaders.drafted_conversations import heard_column, replies_of
+from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, guess, named_column, tells_right
+from gridc.compiler.inputs.loaders.gold import is_empty, short
 from gridc.compiler.inputs.loaders.parsing import (
     LOADERS,
     BadRow,
@@ -35,7 +37,7 @@ from gridc.compiler.inputs.loaders.parsing import (
     undecodable,
 )
 from gridc.compiler.inputs.loaders.rows import GOLDS, are_lettered, likely_mark
-from gridc.compiler.instrument.matching import WORKING_ENDS
+from gridc.compiler.instrument.matching import WORKING_ENDS, behind_working
 from gridc.compiler.open_points import AnswerWay, OpenPoint
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
@@ -44,6 +46,7 @@ from gridc.schema import jsonschema
 from gridc.schema.base import Contradiction
 from gridc.schema.effects import MatchKind
 from gridc.schema.items import (
+    AT_LABELS,
     LOADER_KINDS,
     Fields,
     FieldValue,
@@ -88,15 +91,16 @@ class DraftModel:
     source: str
 
 
-StatementKind = Literal["field", "constant", "label", "split"]
+StatementKind = Literal["field", "constant", "label", "split", "speaker"]
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatement:
     """What `gridc init` is told about the columns of a file, as KEY=VALUE: a field and its column (`field`),
     a field and its value in every row (`constant`), a word of a column and its meaning (`label`), or a column
-    of right answers and what stands between several (`split`; `none`: nothing does). It is
-    about the file `name`, or where that is None about the only one."""
+    of right answers or options and what stands between several (`split`; `none`: nothing does), or who a
+    speaker of its conversations is (`speaker`). It is about the file `name`, or where that is None about the
+    only one."""
 
     kind: StatementKind
     name: str | None
@@ -128,13 +132,12 @@ EXAMPLES = {
     "constant": "expected=refuse",
     "label": "harmful=refuse",
     "split": "'COLUMN=;'",
+    "speaker": "Bot=assistant",
 }
 ONE_ANSWER = "none"
 """Said of a column of which each text is one right answer, whatever marks it has."""
 OF_FIELDS = ("field", "constant")
 """Statements about a field; a `label` is about a word in one."""
-OF_COLUMNS = (*OF_FIELDS, "split")
-"""Statements about a whole column."""
 LISTS = ("options", "references", "tags")
 """Fields that several columns make up."""
 
@@ -148,7 +151,7 @@ class DraftBenchmark:
     which the answer stands, where right answers show their working. `recognised` says by which columns the
     format was known, or why it was not taken. `lettered`: the options are nothing but letters. `labels` says
     what becomes of labels in the texts of options, where that is stated. `answers` are the right answers in
-    free text, and `columns` the names of all columns, of a file with columns of its own.
+    free text, and `columns` all columns with what the first row has there, of a file with columns of its own.
     """
 
     id: str
@@ -163,7 +166,7 @@ class DraftBenchmark:
     lettered: bool = False
     labels: OptionLabels | None = None
     answers: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def kind(self) -> LoaderKind:
@@ -685,7 +688,7 @@ def _says_more(loader: str, files: Sequence[File]) -> bool:
     in that format, whatever its name says."""
     names = (*EXPECTED, *GOLDS) if LOADER_KINDS[loader].by_file else EXPECTED
     try:
-        return any(names_gold_column(records(file), names) for file in files)
+        return any(named_column(records(file).names, names) is not None for file in files)
     except Malformed:
         return False
 
@@ -710,7 +713,7 @@ def _own_rows(
     if not table.rows:
         return Diagnostic("GC000", f"`{source}` has no rows", help="name a file with items")
     try:
-        fields = guess(table, _stated_fields(stated, names))
+        fields = guess(table, _stated_fields(stated, table))
     except Contradiction as error:
         return Diagnostic("GC000", str(error), help=error.help)
     except ValidationError as error:
@@ -720,20 +723,55 @@ def _own_rows(
         formats = [name for name in _FORMATS if not LOADER_KINDS[name].prompts and _items_of(name, files)]
         ways = [f"--benchmark {name}={source}, whose form the file has" for name in formats]
         help = "; ".join((*ways, fields.help))
-        return OpenPoint("GC000", f"`{source}`: {fields.problem}", help=help, ways=fields.ways)
+        message, samples = f"`{source}`: {fields.problem}", _samples(table)
+        return OpenPoint("GC000", message, help=help, ways=fields.ways, samples=samples)
     unsplit = None if any(statement.kind == "split" for statement in stated) else _unsplit(table, fields)
     if unsplit is not None:
         return unsplit
     answers = list(_right_texts(table, fields))
-    worked = bool(answers) and all(WORKING_ENDS in answer for answer in answers)
-    behind = WORKING_ENDS if worked else None
+    behind = _answers_begin(answers)
     lettered = are_lettered(table, fields)
     if behind is not None:
-        answers = [answer.rpartition(behind)[2] for answer in answers]
+        answers = [behind_working(answer, behind) for answer in answers]
     return DraftBenchmark(
         "", "rows", source, fields, len(table.rows), gold, behind,
-        lettered=lettered, answers=tuple(answers), columns=names,
+        lettered=lettered, answers=tuple(answers), columns=_samples(table),
     )  # fmt: skip
+
+
+def _samples(table: Records) -> dict[str, str]:
+    """What the first row that has something has in each column."""
+    samples = {}
+    for name in table.names:
+        value = next((value for _, row in table.rows if not is_empty(value := at(row, name))), "")
+        samples[name] = short(value if isinstance(value, str) else str(value))
+    return samples
+
+
+def _answers_begin(answers: Sequence[str]) -> str | None:
+    """What stands before the answer where right answers show their working: GSM8K's marks, a box, or the
+    words that all of them share before a short end, such as `The answer is`. None where none does."""
+    if len(answers) < LEAST_WORKED:
+        return None
+    for mark in (WORKING_ENDS, BOX):
+        if all(mark in answer for answer in answers):
+            return mark
+    first = answers[0].split()
+    if any(len(answer.split()) <= BRIEF for answer in answers):
+        return None
+    for end in range(len(first) - 1, max(len(first) - BRIEF, 0) - 1, -1):
+        for begin in range(max(end - BRIEF, 0), end):
+            words = " ".join(first[begin:end])
+            if words[-1:].isdigit() or not all(words in answer for answer in answers):
+                continue
+            if all(0 < len(behind_working(answer, words).split()) <= BRIEF for answer in answers):
+                return words
+    return None
+
+
+BOX = "\\boxed{"
+LEAST_WORKED = 3
+"""Right answers that must share the words before the answer: fewer may do so by chance."""
 
 
 def _unsplit(table: Records, fields: Fields) -> OpenPoint | None:
@@ -767,9 +805,28 @@ def _right_texts(table: Records, fields: Fields) -> Iterator[str]:
             yield from map(str, value if isinstance(value, list) else [value])
 
 
-def _stated_fields(stated: Sequence[ColumnStatement], names: Sequence[str]) -> dict[str, Any]:
+def _add_speakers(fields: dict[str, Any], stated: Sequence[ColumnStatement], table: Records) -> None:
+    """Put who speaks into the field for a conversation. Raises `Contradiction`."""
+    roles = {each.key.casefold(): each.value for each in stated if each.kind == "speaker"}
+    if not roles:
+        return
+    rows = [row for _, row in table.rows if isinstance(row, dict)]
+    column = fields.get("messages")
+    heard = heard_column(column, rows) if isinstance(column, str) else None
+    if heard is None:
+        raise Contradiction(
+            "`--speaker` says who speaks in a conversation, and no column of conversations is named",
+            "--field messages=COLUMN names the column in which two or three speakers take turns",
+        )
+    fields["messages"] = heard.with_roles(roles)
+    if not {"gold", "expected", "references", "options"} & fields.keys():
+        fields |= replies_of(heard, roles, tells_right(table.names))
+
+
+def _stated_fields(stated: Sequence[ColumnStatement], table: Records) -> dict[str, Any]:
     """The fields that are stated, as the field map has them."""
     fields: dict[str, Any] = {}
+    names = table.names
     for statement in stated:
         if statement.kind == "field" and statement.key in LISTS:
             whole = statement.value in names
@@ -783,11 +840,14 @@ def _stated_fields(stated: Sequence[ColumnStatement], names: Sequence[str]) -> d
             )
         elif statement.kind == "constant":
             fields[statement.key] = FieldValue(constant=statement.value)
-        elif statement.kind == "split":
+    for statement in stated:
+        if statement.kind == "split":
             several = statement.value != ONE_ANSWER
-            column = SplitColumn(column=statement.key, split=statement.value) if several else (statement.key,)
-            fields["references"] = column
-    words = {statement.key: statement.value for statement in stated if statement.kind not in OF_COLUMNS}
+            mark = statement.value.replace("\\n", "\n")
+            column = SplitColumn(column=statement.key, split=mark) if several else (statement.key,)
+            fields["options" if fields.get("options") == (statement.key,) else "references"] = column
+    _add_speakers(fields, stated, table)
+    words = {statement.key: statement.value for statement in stated if statement.kind == "label"}
     if words:
         key = "expected" if isinstance(fields.get("expected"), str) else "gold"
         if not isinstance(fields.get(key), str):
@@ -824,7 +884,12 @@ def _in_words(value: Any) -> str:
         texts = constant if isinstance(constant, list) else [constant]
         return f"{', '.join(map(repr, texts))} in every row"
     if isinstance(value, Mapping) and "split" in value:
-        return f"`{value['column']}`, with {value['split']!r} between several"
+        between = "labels" if value["split"] == AT_LABELS else f"{value['split']!r}"
+        return f"`{value['column']}`, with {between} between several"
+    if isinstance(value, Mapping) and "assistant" in value:
+        return (
+            f"`{value['column']}`, where {value['user']!r} is the user and {value['assistant']!r} the model"
+        )
     if isinstance(value, Mapping):
         words = ", ".join(f"{word!r} stands for {meaning!r}" for word, meaning in value["map"].items())
         return f"`{value['column']}`, where {words}"

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gridc.diagnostics.errors import Diagnostic
 
@@ -46,9 +46,19 @@ class AnswerWay:
 
 
 @dataclass(frozen=True, slots=True)
+class UnclearColumns:
+    """What the columns leave open, and the options of `gridc init` that say it, also one by one (`ways`)."""
+
+    problem: str
+    help: str
+    ways: tuple[AnswerWay, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class OpenPoint(Diagnostic):
     """A finding that a person can settle in one of several `ways`; `about` is the benchmark as it was
-    given, empty where it is about all of them."""
+    given, empty where it is about all of them. `samples` are what the first row has in each column."""
 
     ways: tuple[AnswerWay, ...] = ()
     about: str = ""
+    samples: Mapping[str, str] = field(default_factory=dict)

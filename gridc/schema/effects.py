@@ -359,7 +359,7 @@ class Match(Table):
         Text | None,
         Field(
             description="In a right answer that shows its working, what stands before the part that is "
-            "compared. Default: all of it is.",
+            "compared; behind `\\boxed{` it ends where the brace closes. Default: all of it is.",
             examples=["####"],
         ),
     ] = None

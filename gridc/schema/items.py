@@ -228,11 +228,44 @@ class FieldValue(Table):
         return self
 
 
+AT_LABELS = "labels"
+
+
 class SplitColumn(Table):
     """Several texts in one cell, with a mark between them: `Paris|City of Light`."""
 
     column: Annotated[Text, Field(description="The column that holds the texts.")]
-    split: Annotated[Text, Field(description="What stands between two texts.", examples=["|"])]
+    split: Annotated[
+        Text,
+        Field(
+            description="What stands between two texts; or `labels`, where each begins with its label and "
+            "nothing stands between them: `A) iron B) salt`.",
+            examples=["|"],
+        ),
+    ]
+
+
+class SpeakerColumn(Table):
+    """A conversation in words of its own: who speaks, and the names of the keys. Without `speaker` and `text`
+    each turn is a text that begins with its speaker, in a list or in one text: `User: ...`, `Bot: ...`."""
+
+    column: Annotated[Text, Field(description="The column that holds the conversation.")]
+    user: Annotated[Text, Field(description="What it calls the user.", examples=["User"])]
+    assistant: Annotated[Text, Field(description="What it calls the model.", examples=["Bot"])]
+    system: Annotated[
+        Text | None, Field(description="What it calls the system, whose message stands first.")
+    ] = None
+    speaker: Annotated[Text | None, Field(description="The key of a turn that says who speaks.")] = None
+    text: Annotated[Text | None, Field(description="The key of a turn that holds what is said.")] = None
+
+    @model_validator(mode="after")
+    def _both_keys(self) -> Self:
+        if (self.speaker is None) is not (self.text is None):
+            raise Contradiction(
+                "`speaker` and `text` need each other",
+                "name both keys of a turn; or neither, where a turn is a text that begins with its speaker",
+            )
+        return self
 
 
 class OptionList(Table):
@@ -263,11 +296,15 @@ class Fields(Table):
         ),
     ] = None
     messages: Annotated[
-        Text | None,
+        Text | SpeakerColumn | None,
         Field(
             description="A conversation in place of `query`: a list of { role, content }, of which the last, "
-            "of the user, is asked behind the others."
+            "of the user, is asked behind the others. { column, user, assistant } names other speakers."
         ),
+    ] = None
+    system: Annotated[
+        Text | None,
+        Field(description="The system prompt of each row, behind the study's own; a row may lack it."),
     ] = None
     tools: Annotated[
         Text | None,
@@ -287,10 +324,11 @@ class Fields(Table):
         Text | FieldValue | None, Field(description="What it is asked about; a row may lack it.")
     ] = None
     options: Annotated[
-        tuple[Text, ...] | OptionList,
+        tuple[Text, ...] | SplitColumn | OptionList,
         Field(
             description="The columns of the answer options, or the one key that holds their list; or "
-            "{ constant = [...] }, the options of every row."
+            "{ column, split }, where one text holds them all; or { constant = [...] }, the options of every "
+            "row."
         ),
     ] = ()
     option_labels: Annotated[
@@ -378,7 +416,7 @@ class Fields(Table):
                 named[key,] = value
             elif isinstance(value, tuple):
                 named |= {(key, number): name for number, name in enumerate(value)}
-            elif isinstance(value, FieldValue | SplitColumn) and value.column is not None:
+            elif isinstance(value, FieldValue | SplitColumn | SpeakerColumn) and value.column is not None:
                 named[key, "column"] = value.column
         return named
 

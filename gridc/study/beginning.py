@@ -170,7 +170,8 @@ class FileStatements:
     is the same in every row, `[FILE:]WORD=MEANING`, how the gold column names an option, who or what
     compares free text, whether malformed rows are left out, what becomes of labels in options, and whether
     files that lie elsewhere or are not UTF-8 are copied beside the spec. `[FILE:]COLUMN=MARK` says what
-    stands between several right answers in a text."""
+    stands between several right answers or options in a text, and `[FILE:]NAME=ROLE` who speaks in a
+    conversation."""
 
     fields: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
@@ -182,6 +183,7 @@ class FileStatements:
     option_labels: OptionLabels | None = None
     copy: bool = False
     splits: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
 
     def saying(self, words: Sequence[str], about: str) -> "FileStatements":
         """These with what the options of an answer say, of the benchmark `about` where it is about one."""
@@ -206,6 +208,7 @@ class FileStatements:
             *(draft.ColumnStatement.read("constant", text, names) for text in self.constants),
             *(draft.ColumnStatement.read("label", text, names) for text in self.labels),
             *(draft.ColumnStatement.read("split", text, names) for text in self.splits),
+            *(draft.ColumnStatement.read("speaker", text, names) for text in self.speakers),
         ]
 
 
@@ -220,14 +223,14 @@ MATCHES: tuple[MatchKind, ...] = tuple(kind for kind in get_args(MatchKind) if n
 class DraftReport:
     """What was seen in the files, in sentences, what has to be settled before a plan (`ahead`), what has to
     be installed before a model can be asked (`install`), and whether the spec was `validated`. `rows` are
-    the first of each benchmark, as they were read, and `columns` those of its file."""
+    the first of each benchmark, as they were read, and `columns` those of its file with a value of each."""
 
     seen: tuple[str, ...]
     ahead: tuple[Diagnostic, ...]
     install: tuple[str, ...]
     validated: bool = True
     rows: tuple["ReadRow", ...] = ()
-    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

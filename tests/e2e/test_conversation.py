@@ -199,7 +199,7 @@ def test_a_row_that_is_read_wrongly_is_corrected(folder: Path) -> None:
     """`answer` names another option than the one that the owner means."""
     rows = "".join(f"{q},{OTHERS[0]},{city},A,B\n" for q, city in PLACES.items())
     (folder / "twice.csv").write_text(f"question,a,b,answer,checked\n{rows}", "utf-8")
-    done = init("twice.csv", answers="no\n3\nchecked\nyes\n")
+    done = init("twice.csv", answers="no\n6\nchecked\nyes\n")
     assert done.exit_code == 0, done.output
     assert earning(folder) == PLACES
     assert "right: A. Bergen" not in done.stdout.split("What is wrong?")[1]
@@ -270,18 +270,139 @@ def test_texts_below_one_name_keep_their_commas(folder: Path) -> None:
     assert list(earning(folder)) == prompts
 
 
-def test_a_system_prompt_of_each_row_is_asked_about(folder: Path) -> None:
-    rows = (
-        {"system_prompt": f"Speak {n}.", "question": q, "answer": city} for n, (q, city) in enumerate(ASKED)
-    )
+@pytest.mark.parametrize("name", ["system_prompt", "System message"])
+def test_a_system_prompt_of_each_row_stands_before_the_question(name: str, folder: Path) -> None:
+    rows = ({name: f"Speak {n}.", "question": q, "answer": city} for n, (q, city) in enumerate(ASKED))
     (folder / "told.jsonl").write_bytes(lines(rows))
-    stated = ("--field", "references=answer", "--match", "text")
-    assert "may hold a system prompt" in init("told.jsonl", "--yes", *stated).stderr
-    done = init("told.jsonl", *stated, answers="1\nyes\n")
+    done = init("told.jsonl", "--yes", "--field", "references=answer", "--match", "text")
     assert done.exit_code == 0, done.output
-    assert "  | Speak 0." in done.stdout
-    assert init("told.jsonl", "--force", *stated, answers="2\nyes\n").exit_code == 0
+    assert "  | System: Speak 0." in done.stdout
+    items = compile_spec(folder / "gridcard.toml").study.items["told"].sampled
+    assert [item.messages for item in items] == [(("system", f"Speak {n}."),) for n in range(len(ASKED))]
     assert earning(folder) == PLACES
+
+
+def test_a_system_of_one_word_is_no_prompt(folder: Path) -> None:
+    rows = ({"system": f"bot{n % 2}", "question": q, "answer": city} for n, (q, city) in enumerate(ASKED))
+    (folder / "told.jsonl").write_bytes(lines(rows))
+    done = init("told.jsonl", "--yes", "--field", "references=answer", "--match", "text")
+    assert done.exit_code == 0, done.output
+    items = compile_spec(folder / "gridcard.toml").study.items["told"].sampled
+    assert not any(item.messages for item in items)
+
+
+DUTCH = [
+    [
+        {"spreker": "klant", "tekst": "Hello."},
+        {"spreker": "medewerker", "tekst": "Hello, what is it?"},
+        {"spreker": "klant", "tekst": query},
+    ]
+    for query in PLACES
+]
+AS_TEXT = [f"User: Hello.\nBot: Note: {n} waits.\nUser: {query}\nBot:" for n, query in enumerate(PLACES)]
+
+
+@pytest.mark.parametrize(
+    ("turns_", "before"),
+    [
+        (DUTCH, "Hello, what is it?"),
+        (AS_TEXT, "Note: 0 waits."),
+        ([t.split("\n") for t in AS_TEXT], "Note: 0 waits."),
+    ],
+    ids=["keys of its own", "one text", "a list of texts"],
+)
+def test_speakers_with_other_names_are_asked_about(turns_: list[Any], before: str, folder: Path) -> None:
+    rows = ({"dialog": said, "answer": city} for said, city in zip(turns_, PLACES.values(), strict=True))
+    (folder / "talk.jsonl").write_bytes(lines(rows))
+    stated = ("--field", "references=answer", "--match", "text")
+    shown = init("talk.jsonl", *stated, answers="").stdout
+    model = "medewerker" if turns_ is DUTCH else "Bot"
+    place = next(line.split()[0] for line in shown.splitlines() if f"`{model}` is the model" in line)
+    done = init("talk.jsonl", *stated, answers=f"{place}\nyes\n")
+    assert done.exit_code == 0, done.output
+    items = compile_spec(folder / "gridcard.toml").study.items["talk"].sampled
+    assert items[0].messages == (("user", "Hello."), ("assistant", before))
+    assert earning(folder) == PLACES
+
+
+def test_a_speaker_without_a_role_is_named(folder: Path) -> None:
+    (folder / "talk.jsonl").write_bytes(lines({"dialog": said, "answer": "x"} for said in DUTCH))
+    done = init("talk.jsonl", "--yes", "--field", "messages=dialog", "--speaker", "klant=user")
+    assert done.exit_code == 2
+    assert "each needs a role of its own" in done.stderr and "--speaker medewerker=ROLE" in done.stderr
+
+
+@pytest.mark.parametrize("between", ["\n", " | ", "; ", "labels"])
+def test_options_in_one_text_are_found(between: str, folder: Path) -> None:
+    texts = [(OTHERS[0], city, OTHERS[1]) for city in PLACES.values()]
+    if between == "labels":
+        cells = [
+            " ".join(f"{label}) {text}" for label, text in zip("ABC", each, strict=True)) for each in texts
+        ]
+    else:
+        cells = [between.join(each) for each in texts]
+    rows = ({"question": q, "options": cell, "answer": "B"} for q, cell in zip(PLACES, cells, strict=True))
+    (folder / "one.jsonl").write_bytes(lines(rows))
+    done = init("one.jsonl", "--yes")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+
+
+def test_options_in_one_text_that_nothing_separates_say_what_to_do(folder: Path) -> None:
+    rows = ({"question": q, "options": f"Bergen or {city}", "answer": city} for q, city in ASKED)
+    (folder / "one.jsonl").write_bytes(lines(rows))
+    stated = ("--field", "options=options")
+    assert "--split options=MARK names it" in init("one.jsonl", "--yes", *stated).stderr
+    done = init("one.jsonl", "--yes", *stated, "--split", "options= or ")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+
+
+@pytest.mark.parametrize(
+    "solution",
+    [
+        "Add {n} and {n}: \\boxed{{{m}}}$.",
+        "It is {n} and {n} more, or twice that. The answer is {m}.",
+    ],
+)
+def test_the_answer_behind_working_is_compared(solution: str, folder: Path) -> None:
+    rows = [{"problem": f"Twice {n}?", "solution": solution.format(n=n, m=2 * n)} for n in range(31, 37)]
+    (folder / "sums.jsonl").write_bytes(lines(rows))
+    done = init("sums.jsonl", "--yes", "--field", "references=solution", "--match", "number")
+    assert done.exit_code == 0, done.output
+    assert "right: 62" in done.stdout
+
+
+def test_classes_of_any_column_are_offered(folder: Path) -> None:
+    rows = [
+        {"frase": f"Frase numero {n}, per esempio.", "giudizio": "vero" if n % 3 else "falso"}
+        for n in range(9)
+    ]
+    (folder / "frasi.jsonl").write_bytes(lines(rows))
+    stated = ("--field", "query=frase")
+    shown = init("frasi.jsonl", *stated, answers="").stdout
+    place = next(
+        line.split()[0] for line in shown.splitlines() if "`giudizio` names one of 2 classes" in line
+    )
+    done = init("frasi.jsonl", *stated, answers=f"{place}\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == {row["frase"]: row["giudizio"] for row in rows}
+
+
+def test_columns_to_choose_from_show_what_they_hold(folder: Path) -> None:
+    (folder / "own.jsonl").write_bytes(lines({"vraag": q, "stad": city} for q, city in ASKED))
+    shown = init("own.jsonl", answers="").stdout
+    assert f": {ASKED[0][0]}" in shown and ": Oslo" in shown
+
+
+def test_what_no_choice_corrects_is_written_all_the_same(folder: Path) -> None:
+    (folder / "own.jsonl").write_bytes(lines({"question": q, "answer": city} for q, city in ASKED))
+    stated = ("--field", "references=answer", "--match", "text")
+    shown = init("own.jsonl", *stated, answers="no\n").stdout
+    place = next(line.split()[0] for line in shown.splitlines() if "something else" in line)
+    done = init("own.jsonl", *stated, answers=f"no\n{place}\n")
+    assert done.exit_code == 0, done.output
+    assert "It is written as shown" in done.stdout and (folder / "gridcard.toml").exists()
 
 
 def test_prompts_that_may_be_refused_or_answered_are_left_out(folder: Path) -> None:

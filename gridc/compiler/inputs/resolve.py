@@ -125,7 +125,7 @@ def _parts(spec: Spec) -> Iterator[str]:
         yield f"scaffold:{scaffold.kind}"
         yield from (f"tool:{tool}" for tool in scaffold.tools)
     mapped = [each.loading.fields for each in spec.benchmark if each.loading.fields is not None]
-    if any(fields.messages for fields in mapped):
+    if any(fields.messages or fields.system for fields in mapped):
         yield "prompt:messages"
     if any(fields.functions for fields in mapped):
         yield "prompt:functions"

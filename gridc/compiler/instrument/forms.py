@@ -19,7 +19,7 @@ from gridc.compiler.instrument.matching import TextSpan
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.options import spoken_options
 from gridc.compiler.instrument.own_part import own_part
-from gridc.compiler.instrument.plain_text import fold
+from gridc.compiler.instrument.plain_text import closing_brace, fold
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.effects import AnswerFormName
 
@@ -68,23 +68,14 @@ def _find_whole(text: str) -> TextSpan | None:
 def _find_boxed(text: str) -> TextSpan | None:
     """Inside the last `\\boxed{...}` whose braces close, and of `\\text{...}` alone in it inside that."""
     for opening in reversed(list(_BOXED.finditer(text))):
-        end = _closing_brace(text, opening.end())
+        end = closing_brace(text, opening.end())
         if end is None:
             continue
         start = opening.end()
         inner = _TEXT.match(text, start, end)
-        if inner is not None and _closing_brace(text, inner.end()) == end - 1:
+        if inner is not None and closing_brace(text, inner.end()) == end - 1:
             return inner.end(), end - 1
         return start, end
-    return None
-
-
-def _closing_brace(text: str, start: int) -> int | None:
-    depth = 1
-    for brace in _BRACES.finditer(text, start):
-        depth += 1 if brace[0] == "{" else -1
-        if not depth:
-            return brace.start()
     return None
 
 
@@ -106,7 +97,6 @@ def _find_json(text: str) -> TextSpan | None:
 _LINE = re.compile(r"^[^\w\n]*answer[ *_`]*[:：][ \t*_`]*([^\n]*\S)", re.IGNORECASE | re.MULTILINE)
 _BOXED = re.compile(r"\\boxed\s?\{")
 _TEXT = re.compile(r"\s*\\(?:text|mathrm|textbf)\s?\{")
-_BRACES = re.compile(r"(?<!\\)[{}]")
 _BLOCK = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL | re.IGNORECASE)
 _ANSWER_KEY = re.compile(r'"answer"\s*:\s*("((?:[^"\\]|\\.)*)"|-?[\d.eE+-]+|true|false)')
 

@@ -20,7 +20,7 @@ from gridc.compiler.instrument.extract import Confidence, Extraction
 from gridc.compiler.instrument.filters import filtered_text, read_filtered
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.own_part import own_part
-from gridc.compiler.instrument.plain_text import fold
+from gridc.compiler.instrument.plain_text import closing_brace, fold
 from gridc.compiler.instrument.refusals import refusal_phrase
 from gridc.compiler.instrument.written_numbers import (
     WrittenNumber,
@@ -185,13 +185,20 @@ def _compared(match: Match, item: Item, text: str) -> str:
     """What of a right answer is compared: all of it, or what follows the last `gold_after`."""
     if match.gold_after is None:
         return text.strip()
-    answer = text.rpartition(match.gold_after)[2] if match.gold_after in text else ""
-    if not answer.strip():
+    answer = behind_working(text, match.gold_after)
+    if not answer:
         raise Unmatchable(
             f"item {item.id}: nothing follows {match.gold_after!r} in the right answer {_short(text)}",
             "`gold_after` is what stands before the part that is compared, in every right answer",
         )
-    return answer.strip()
+    return answer
+
+
+def behind_working(text: str, mark: str) -> str:
+    """The answer behind the last mark in a text that shows its working, with any brace that the mark opens
+    closed; empty without the mark."""
+    answer = text.rpartition(mark)[2] if mark in text else ""
+    return (answer[: closing_brace(answer, 0)] if mark.endswith("{") else answer).strip()
 
 
 def _ways_out(match: Match, stated: Sequence[str]) -> str:

@@ -57,3 +57,16 @@ def fold(text: str) -> str:
         if begins in text:
             text = pattern.sub(lambda match: " " * len(match[0]), text)
     return _NOT_PLAIN.sub(lambda match: match[0].translate(_PLAIN), text)
+
+
+def closing_brace(text: str, start: int) -> int | None:
+    """Where the brace that is open at `start` closes; None where it does not."""
+    depth = 1
+    for brace in _BRACES.finditer(text, start):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return brace.start()
+    return None
+
+
+_BRACES = re.compile(r"(?<!\\)[{}]")

@@ -8,16 +8,16 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from gridc.compiler.inputs.loaders.cells import split_text
+from gridc.compiler.inputs.loaders.drafted_conversations import asked_in_turns
 from gridc.compiler.inputs.loaders.gold import gold_marks, is_empty
 from gridc.compiler.inputs.loaders.parsing import Records, Row, at
 from gridc.compiler.inputs.loaders.rows import (
     GOLDS,
     MARKS,
-    SPEAKERS,
     about_responses,
     folded_name,
     in_order,
@@ -25,9 +25,9 @@ from gridc.compiler.inputs.loaders.rows import (
     ordered_behaviour,
     rival_golds,
 )
-from gridc.compiler.open_points import BEHAVIOUR, AnswerWay
+from gridc.compiler.open_points import BEHAVIOUR, AnswerWay, UnclearColumns
 from gridc.numbers import counted
-from gridc.schema.items import Fields, FieldValue, OptionList, SplitColumn
+from gridc.schema.items import AT_LABELS, Fields, FieldValue, OptionList, SplitColumn
 from gridc.schema.scores import BEHAVIOURS
 
 QUERIES = (
@@ -46,15 +46,13 @@ POLICIES = (
     "label", "expected_response",
 )  # fmt: skip
 """Names of columns that may say in words of a policy whether a prompt is to be refused."""
-CONVERSATIONS = ("messages", "conversations", "conversation", "chat", "dialog", "dialogue", "prompt")
-TURNS = ("turns", "user_turns")
 ACCEPTED = (
     "accepted_answers", "acceptable_answers", "accepted", "acceptable", "all_answers", "correct_answers",
     "gold_answers", "references", "reference_answers", "aliases", "answer_aliases", "answers",
 )  # fmt: skip
 """Names of columns that hold several right answers in free text, where nothing holds options."""
 CONTEXTS = ("context", "contextstring", "passage", "article", "document", "background")
-SYSTEM = ("system", "system_prompt", "system_message", "system_instruction")
+SYSTEM = ("system_prompt", "system_message", "system_instruction", "system_instructions", "system")
 IDS = ("id", "qid", "uid", "question_id", "item_id", "behaviorid", "record_id")
 CATEGORIES = ("category", "subject", "topic", "domain", "semanticcategory", "risk_area", "high_level_domain")
 LABELS = re.compile(r"(?:^|_)(?:label|type|class|(?:un)?(?:harm|safe|tox|refus)[a-z]*)(?:_|$)")
@@ -83,15 +81,6 @@ FEW = 30
 """As many different short values as a column of tags may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnclearColumns:
-    """What the columns leave open, and the options of `gridc init` that say it, also one by one (`ways`)."""
-
-    problem: str
-    help: str
-    ways: tuple[AnswerWay, ...] = ()
-
-
 def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) -> Fields | UnclearColumns:
     """The field map that the columns suggest beside the fields that are `stated`: of prompts to comply with
     or to refuse where a column says which, else of options. What no column says in one way is asked about."""
@@ -99,7 +88,10 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
     names = [name for name in records.names if any(at(row, name) is not None for row in rows)]
     fields: dict[str, Any] = dict(stated)
     if not {"query", "turns", "messages"} & fields.keys():
-        fields |= _asked_in_turns(names, rows)
+        asked = asked_in_turns(names, rows, tells_right(names))
+        if isinstance(asked, UnclearColumns):
+            return asked
+        fields |= asked
     if not {"options", "expected", "references", "gold"} & fields.keys():
         fields |= _policy(names, rows) or _accepted(names, rows)
     if not {"options", "expected", "references"} & fields.keys():
@@ -108,11 +100,18 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
             return options
         fields = {**options, **fields}
     named = fields.get("options", ())
-    columns = named if isinstance(named, tuple) else ()
+    one = named[0] if isinstance(named, tuple) and len(named) == 1 else None
+    if one is not None and _is_text(one, rows) and not _all_lists(one, rows):
+        split = _split_options(one, rows)
+        if isinstance(split, UnclearColumns):
+            return split
+        fields["options"] = named = split
+    columns = (named.column,) if isinstance(named, SplitColumn) else named if isinstance(named, tuple) else ()
     left = [name for name in names if name not in columns and name != fields.get("option_labels")]
     if not {"expected", "references"} & fields.keys():
         fields |= _earning(left, rows, fields)
-    if len(columns) == 1 and "gold" not in fields and _named(columns, ANSWERS) and "options" not in stated:
+    answers = len(columns) == 1 and named_column(columns, ANSWERS) is not None
+    if answers and "gold" not in fields and "options" not in stated:
         del fields["options"]  # several right answers, and no choice among them
         left = [*left, *columns]
     used = {name for value in fields.values() for name in (value if isinstance(value, tuple) else (value,))
@@ -120,21 +119,22 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
     used |= {value.column for value in fields.values() if isinstance(value, FieldValue) and value.column}
     left = [name for name in left if name not in used]
     if not {"query", "turns", "messages"} & fields.keys():
-        fields["query"] = _named([name for name in left if _is_text(name, rows)], QUERIES)
+        fields["query"] = named_column([name for name in left if _is_text(name, rows)], QUERIES)
         if unclear := _all_ask_one_thing(fields, left, rows):
             return unclear
     unclear = _unclear(fields, names, left, rows)
     if unclear is not None:
         return unclear
     left = [name for name in left if name != fields.get("query")]
-    if "tags" not in stated and (unclear := _system_prompts(left, rows)):
-        return unclear
-    identity = _named(left, IDS)
+    if "system" not in fields and (system := _system_prompts(left, rows)) is not None:
+        fields["system"] = system
+        left.remove(system)
+    identity = named_column(left, IDS)
     if identity is not None and len({str(at(row, identity)) for row in rows}) < len(rows):
         identity = None
-    category = _named([name for name in left if _is_text(name, rows)], CATEGORIES)
+    category = named_column([name for name in left if _is_text(name, rows)], CATEGORIES)
     rest = {
-        "context": _named([name for name in left if _is_text(name, rows, empty=True)], CONTEXTS),
+        "context": named_column([name for name in left if _is_text(name, rows, empty=True)], CONTEXTS),
         "id": identity,
         "category": category,
         "tags": tuple(name for name in left if name not in (identity, category) and _tags(name, rows)),
@@ -155,45 +155,6 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
     return drafted
 
 
-def _asked_in_turns(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
-    """A column of conversations or of a user's turns. Where every conversation ends with a reply, and nothing
-    else says what is right, the reply is the right answer."""
-    for name in names:
-        if folded_name(name) in CONVERSATIONS and rows and all(_spoken(at(row, name)) for row in rows):
-            key = "content" if "content" in at(rows[0], name)[-1] else "value"
-            replies = all(_speaker(at(row, name)[-1]) == "assistant" for row in rows)
-            others = [other for other in names if other.partition(".")[0] != name]
-            told = _named(others, (*GOLDS, *ACCEPTED, *POLICIES, *OPTIONS)) is not None
-            answers = {"references": (f"{name}.-1.{key}",)} if replies and not told else {}
-            return {"messages": name, **answers}
-    for name in names:
-        lists = folded_name(name) in TURNS and rows and all(isinstance(at(row, name), list) for row in rows)
-        several = lists and any(len(at(row, name)) > 1 for row in rows)
-        if several and all(
-            at(row, name) and all(isinstance(turn, str) for turn in at(row, name)) for row in rows
-        ):
-            return {"turns": name}
-    return {}
-
-
-def _spoken(value: Any) -> bool:
-    """Whether a value is a conversation: messages, each with who speaks and what is said."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(
-            isinstance(message, dict)
-            and ({"role", "content"} <= message.keys() or {"from", "value"} <= message.keys())
-            for message in value
-        )
-    )
-
-
-def _speaker(message: Mapping[str, Any]) -> str:
-    who = str(message.get("role", message.get("from")))
-    return SPEAKERS.get(who, who)
-
-
 def _accepted(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
     """A column of several right answers in free text, as a list or with a mark between them, in a file whose
     rows hold no options."""
@@ -209,7 +170,7 @@ def _accepted(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
         and not any(isinstance(answer, dict) for row in rows for answer in at(row, name))
     ]
     if lists:
-        return {"references": (_named(lists, ACCEPTED),)}
+        return {"references": (named_column(lists, ACCEPTED),)}
     for name in (name for name in names if folded_name(name) in ACCEPTED and _is_text(name, rows)):
         for mark in MARKS:
             if 2 * sum(mark in str(at(row, name)) for row in rows) >= len(rows):
@@ -230,21 +191,19 @@ def _policy(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
     return {}
 
 
-def _system_prompts(left: Sequence[str], rows: Sequence[Row]) -> UnclearColumns | None:
-    """A system prompt for each row would be passed over: a study states its own."""
-    name = _named([name for name in left if _is_text(name, rows, empty=True)], SYSTEM)
+def _system_prompts(left: Sequence[str], rows: Sequence[Row]) -> str | None:
+    """The column that holds a system prompt for each row. A `system` of one word names something else."""
+    name = named_column([name for name in left if _is_text(name, rows, empty=True)], SYSTEM)
     if name is None:
         return None
-    column = shlex.quote(name)
-    return UnclearColumns(
-        f"`{name}` may hold a system prompt for each row, and a row here has none of its own",
-        f"--field context={column} puts it before the question, in the user's turn; --field tags={column} "
-        "leaves it out; or write each row as `messages`, with a system message first",
-        (
-            AnswerWay("put it before the question, in the user's turn", f"--field context={column}"),
-            AnswerWay("leave it out", f"--field tags={column}"),
-        ),
-    )
+    texts = [value for row in rows if isinstance(value := at(row, name), str) and value.strip()]
+    words = sum(len(text.split()) for text in texts)
+    named = folded_name(name).rpartition(".")[2] != "system"
+    return name if texts and (named or words >= SENTENCE * len(texts)) else None
+
+
+SENTENCE = 4
+"""Words of the shortest sentence."""
 
 
 def _all_ask_one_thing(
@@ -253,9 +212,9 @@ def _all_ask_one_thing(
     """A query that hardly any row has alone, as `cause` or `effect`, is not all that is asked where another
     column of texts is passed over."""
     query = fields["query"]
-    known = (query, _named(left, IDS))
+    known = (query, named_column(left, IDS))
     others = [name for name in left if name not in known and _is_text(name, rows)]
-    context = fields.get("context") or _named(others, CONTEXTS)
+    context = fields.get("context") or named_column(others, CONTEXTS)
     if query is None or context is not None or len(rows) < FEW_WORDS:
         return None
     varied = [name for name in others if len({str(at(row, name)) for row in rows}) > len(rows) / 2]
@@ -300,19 +259,63 @@ def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | Uncle
     if correct is not None and wrong:
         return {"options": (correct, *(plain[name] for name in wrong)), "gold": FieldValue(constant="A")}
     options_ = _options(names, rows)
+    if not options_:
+        one = next((name for name in names if _in_one_text(name, rows)), None)
+        options_ = () if one is None else (one,)
     return options_ if isinstance(options_, UnclearColumns) else {"options": options_} if options_ else {}
+
+
+OPTION_MARKS = (AT_LABELS, "\n", "|", ";", " / ", ",")
+"""What may stand between the options in one text, the surest first."""
+
+
+def _in_one_text(name: str, rows: Sequence[Row]) -> bool:
+    """Whether a column holds all options of a row in one text: its name says so, or each begins with its
+    label."""
+    if not rows or not _is_text(name, rows) or _all_lists(name, rows):
+        return False
+    folded = folded_name(name)
+    if folded in QUERIES or (folded in (*GOLDS, *ACCEPTED) and folded not in OPTIONS[:4]):
+        return False
+    marks = _option_marks(name, rows)
+    return AT_LABELS in marks or (bool(marks) and folded in OPTIONS[:2])
+
+
+def _option_marks(name: str, rows: Sequence[Row]) -> list[str]:
+    """The marks that every text of a column has between parts, none of them empty."""
+    texts = [str(at(row, name)).strip() for row in rows]
+    return [mark for mark in OPTION_MARKS if all(_parts(text, mark) for text in texts)]
+
+
+def _parts(text: str, mark: str) -> bool:
+    parts = split_text(text, mark)
+    while parts and not parts[-1]:
+        parts.pop()
+    return len(parts) > 1 and all(parts)
+
+
+def _split_options(name: str, rows: Sequence[Row]) -> SplitColumn | UnclearColumns:
+    """The options of a column that holds them in one text, by the surest mark between them."""
+    marks = _option_marks(name, rows)
+    if marks:
+        return SplitColumn(column=name, split=marks[0])
+    return UnclearColumns(
+        f"`{name}` holds all options in one text, and no mark stands between them in every row",
+        f"--field options={shlex.quote(name)} --split {shlex.quote(f'{name}=MARK')} names it; or write each "
+        "row as a list, or give each option a column",
+    )
 
 
 def _earning(names: Sequence[str], rows: Sequence[Row], fields: Mapping[str, Any]) -> dict[str, Any]:
     """What earns a point, by a column that says so: `expected`, or the one that names the right option. A
     column of yes and no has these as its options."""
     options = bool(fields.get("options"))
-    expected = _named(names, EXPECTED)
+    expected = named_column(names, EXPECTED)
     if expected is not None and "gold" not in fields:
         behaves = all(at(row, expected) in BEHAVIOURS for row in rows)
         return {"expected": expected} if behaves else {}
     plain = [name for name in names if not any(isinstance(at(row, name), dict) for row in rows)]
-    gold = fields.get("gold") or _named(plain, GOLDS)
+    gold = fields.get("gold") or named_column(plain, GOLDS)
     if options or not isinstance(gold, str):
         return {"gold": gold} if gold is not None and options else {}
     yes_no = rows and all(str(at(row, gold)).lower() in ("true", "false") for row in rows)
@@ -344,7 +347,7 @@ def _unclear(
         way = AnswerWay("a column holds the question", "--field query=COLUMN", tuple(names[:LISTED]))
         return UnclearColumns("which column is what is asked is not clear", help, (way,))
     options = bool(fields.get("options"))
-    expected = fields.get("expected") or _named(names, EXPECTED)
+    expected = fields.get("expected") or named_column(names, EXPECTED)
     if options and expected is not None:
         return UnclearColumns(
             f"what earns a point is not clear: both options and `{expected}` could say it",
@@ -352,7 +355,7 @@ def _unclear(
             "--field options=... and --field gold=COLUMN",
             (AnswerWay("the prompts are to be refused or answered", f"--field expected={expected}"),),
         )
-    column = _named(names, EXPECTED)
+    column = named_column(names, EXPECTED)
     if column is not None and not {"expected", "references"} & fields.keys():
         return UnclearColumns(
             f"`{column}` does not say comply or refuse in every row",
@@ -384,14 +387,8 @@ def _unclear(
 def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tuple[AnswerWay, ...]]:
     """The ways to say what earns a point, those that the columns make likely first: as help, and one by
     one."""
-    texts = _named([name for name in names if _is_text(name, rows)], OPTIONS)
-    if texts is not None:
-        return (
-            f"`{texts}` holds all options in one text: write it as a list, or give each option a column",
-            (),
-        )
     constant = "--constant expected=refuse where every prompt is to be refused (or expected=comply)"
-    answer = _named(names, (*GOLDS, *ANSWERS))
+    answer = named_column(names, (*GOLDS, *ANSWERS))
     labels = [
         name
         for name in names
@@ -410,19 +407,23 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tupl
     if judged := [f"`{name}`" for name in labels if name in responses]:
         ways[-1] += f"; {' and '.join(judged[:FEW_WORDS])} may say what a response was"
     if answer is not None and answer not in responses:
-        if 1 < len(words := _few_words(answer, rows)) < len(rows):
-            classes = "TEXT,TEXT" if any(word.isdecimal() for word in words) else ",".join(words)
-            stated = f"--field gold={shlex.quote(answer)} --constant options={shlex.quote(classes)}"
+        if 1 < len(words := _few_words(answer, rows)) < len(rows) and any(map(str.isdecimal, words)):
+            stated = f"--field gold={shlex.quote(answer)} --constant options=TEXT,TEXT"
             ways.append(f"{stated} where a row is one of {len(words)} classes (0 is the first text)")
-            if not any(word.isdecimal() for word in words):
-                asked.append(AnswerWay(f"`{answer}` names one of {len(words)} classes, the options", stated))
         below = [name for name in names if name.startswith(f"{answer}.") and _all_lists(name, rows, least=1)]
-        column = shlex.quote(_named(below, ("aliases", "text")) or answer)
+        column = shlex.quote(named_column(below, ("aliases", "text")) or answer)
         how = "and --match number, text or contains, or --judge MODEL"
         ways.append(f"--field references={column} {how}, where it is a right answer in free text")
         asked.insert(
             0, AnswerWay(f"`{column}` is a right answer in free text", f"--field references={column}")
         )
+    for name in names:
+        classes = [] if name in responses else _few_words(name, rows, CLASSES)
+        if len(classes) > 1 and 2 * len(classes) <= len(rows) and not any(map(_lists_badly, classes)):
+            stated = f"--field gold={shlex.quote(name)} --constant options={shlex.quote(','.join(classes))}"
+            ways.append(f"{stated} where a row is one of {len(classes)} classes")
+            says = f"`{name}` names one of {len(classes)} classes, the options ({_listed(classes)})"
+            asked.append(AnswerWay(says, stated))
     ways.append(
         "--field options=A,B,C,D --field gold=COLUMN where columns hold options, or --constant gold=0 where "
         "the first of them is right in every row"
@@ -441,13 +442,26 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tupl
     return "; ".join(ways), tuple(asked)
 
 
-def _few_words(name: str, rows: Sequence[Row]) -> list[str]:
+CLASSES = 12
+"""As many classes as a column may name."""
+
+
+def _lists_badly(word: str) -> bool:
+    """Whether a word cannot be one of the options of `--constant options=...`, or says nothing."""
+    return "," in word or word.isdecimal() or len(word) > LONG
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words[:FEW_WORDS]) + (", ..." if len(words) > FEW_WORDS else "")
+
+
+def _few_words(name: str, rows: Sequence[Row], most: int = FEW_WORDS) -> list[str]:
     """The words of a column that has only a few; else none."""
     values = [value for row in rows if not is_empty(value := at(row, name))]
     if any(isinstance(value, list | dict) for value in values):
         return []
     words = {json.dumps(value) if isinstance(value, bool) else str(value) for value in values}
-    return sorted(words) if len(words) <= FEW_WORDS else []
+    return sorted(words) if len(words) <= most else []
 
 
 def _label_help(name: str, words: Sequence[str]) -> str:
@@ -470,12 +484,12 @@ def _label_way(name: str, words: Sequence[str]) -> AnswerWay:
     )
 
 
-def names_gold_column(records: Records, names: Sequence[str]) -> bool:
-    """Whether a column has one of the names of those that say which responses earn a point."""
-    return _named(records.names, names) is not None
+def tells_right(names: Sequence[str]) -> str | None:
+    """A column that by its name says which responses are right."""
+    return named_column(names, (*GOLDS, *ACCEPTED, *POLICIES, *OPTIONS))
 
 
-def _named(names: Sequence[str], known: Sequence[str]) -> str | None:
+def named_column(names: Sequence[str], known: Sequence[str]) -> str | None:
     """The first of the known names that is here, in a nested table too."""
     plain = {folded_name(name).rpartition(".")[2]: name for name in reversed(names)}
     return next((plain[name] for name in known if name in plain), None)
@@ -485,7 +499,7 @@ def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | Unc
     """One column of lists, or the columns of a series: A, B, C; option_a, option_b; choice1, choice2. A
     series that stands in another order is asked about."""
     lists = [name for name in names if _all_lists(name, rows)]
-    one = _named(lists, OPTIONS) or (lists[0] if len(lists) == 1 else None)
+    one = named_column(lists, OPTIONS) or (lists[0] if len(lists) == 1 else None)
     if one is not None:
         return (one,)
     series: dict[tuple[str, bool], list[str]] = {}

@@ -4,7 +4,6 @@
 names an option. `load` then makes the items of one file.
 """
 
-import ast
 import json
 import re
 from collections import Counter
@@ -13,6 +12,19 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
+from gridc.compiler.inputs.loaders.cells import (
+    json_value,
+    list_in,
+    listed,
+    meaning_of,
+    name_of_field,
+    raw_value,
+    split_text,
+    text_of,
+    value_of,
+    word_of,
+)
+from gridc.compiler.inputs.loaders.conversations import conversation, question_key
 from gridc.compiler.inputs.loaders.gold import (
     WORDS,
     Case,
@@ -38,10 +50,16 @@ from gridc.compiler.inputs.loaders.parsing import (
 )
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.options import CarriedLabels, carried_labels, own_letters
-from gridc.compiler.instrument.scaffolds.turns import Messages
 from gridc.numbers import counted
 from gridc.schema.effects import Tool
-from gridc.schema.items import Fields, FieldValue, Loading, OptionList, SplitColumn
+from gridc.schema.items import (
+    AT_LABELS,
+    Fields,
+    FieldValue,
+    Loading,
+    OptionList,
+    SplitColumn,
+)
 from gridc.schema.scores import BEHAVIOURS
 
 INDEXED = ("gold", "unknown", "matching")
@@ -203,7 +221,7 @@ def _require_truth(survey: GoldSurvey, rule: GoldRule, fields: Fields) -> None:
         f"`{short(case.options[0])}` stands first, so that 0 in the gold column would name it, and 1 "
         f"`{short(case.options[1])}`"
     )
-    named = _called(fields.gold or fields.matching or fields.unknown or "")
+    named = name_of_field(fields.gold or fields.matching or fields.unknown or "")
     pairs = ", ".join(
         f'"{number}" = {json.dumps(word, ensure_ascii=False)}' for number, word in words.items()
     )
@@ -327,10 +345,10 @@ def _require_meanings(read: Mapping[str, Records], fields: Fields) -> None:
         unread: Counter[str] = Counter()
         for table in read.values():
             for _, row in table.rows if field is not None else ():
-                if not is_empty(value := _raw(row, field)):
-                    meaning = _meaning(field, value)
+                if not is_empty(value := raw_value(row, field)):
+                    meaning = meaning_of(field, value)
                     understood = meaning is not None and (key != "expected" or meaning in BEHAVIOURS)
-                    unread[_word(value)] += not understood
+                    unread[word_of(value)] += not understood
         words = [word for word, count in unread.items() if count]
         if words:
             raise _unknown_words(key, field, words, unread)
@@ -352,7 +370,7 @@ def _unknown_words(key: str, field: str | FieldValue, words: Sequence[str], unre
         else "what it stands for"
     )
     if isinstance(field, FieldValue):
-        wrong = [word for word in words if _meaning(field, word) is not None]
+        wrong = [word for word in words if meaning_of(field, word) is not None]
         problem = f"`map` puts {wrong[0]!r} into a word that is neither comply nor refuse" if wrong else (
             f"`map` does not say what a word of `{column}` stands for: {rows}"
         )  # fmt: skip
@@ -386,7 +404,7 @@ def _cases(
         for name, table in read.items() if column is not None else ():
             for number, row in table.rows:
                 try:
-                    if not isinstance(row, dict) or is_empty(value := _value(row, column)):
+                    if not isinstance(row, dict) or is_empty(value := value_of(row, column)):
                         continue
                     options, labels = _options(row, fields), _labels(row, fields)
                 except ValueError:
@@ -394,13 +412,13 @@ def _cases(
                 if len(options) > 1:
                     where = f"row {number} of {name}" if several else f"row {number}"
                     carried = _removed(options) if removes else None
-                    yield Case(where, _question_key(row, fields), options, value, labels, carried)
+                    yield Case(where, question_key(row, fields), options, value, labels, carried)
 
 
 def are_lettered(read: Records, fields: Fields) -> bool:
     """Whether the options of every row are just A, B, C, or numbers under which its question lists them."""
     try:
-        asked = [(_text(row, fields.query or ""), _options(row, fields)) for _, row in read.rows]
+        asked = [(text_of(row, fields.query or ""), _options(row, fields)) for _, row in read.rows]
         return all(own_letters(Item("row", query, options)) is not None for query, options in asked)
     except (AttributeError, KeyError, TypeError, ValueError):
         return False  # `load` reports the row
@@ -516,7 +534,7 @@ def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) 
 
 def _mixed(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> Misread:
     """The finding about values that no single rule reads."""
-    values = sorted({_word(case.value) for case in survey.cases})
+    values = sorted({word_of(case.value) for case in survey.cases})
     if all(gold_marks(case.value) for case in survey.cases):
         problem = (
             f"{survey.cases[0].row} marks {sum(gold_marks(survey.cases[0].value) or [])} options as right"
@@ -538,7 +556,7 @@ def _mixed(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> M
     if values == ["-1"]:
         withheld = "is -1 in every row, as in test sets that withhold their answers"
         help = "name a file that has the answers, such as the validation set"
-        return Misread("GC334", path, f"`{_called(fields.gold or '')}` {withheld}", help)
+        return Misread("GC334", path, f"`{name_of_field(fields.gold or '')}` {withheld}", help)
     words = not any(len(value) == 1 or value.isdecimal() for value in values)
     if isinstance(fields.gold, str) and words and len(values) <= WORDS_SHOWN:
         pairs = ", ".join(f"{json.dumps(word, ensure_ascii=False)} = ..." for word in values)
@@ -637,7 +655,7 @@ def _reversed(fields: Fields) -> Iterator[str]:
 def _judged(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
     """A remark where the column that `expected` reads may record what another model did."""
     names = list(dict.fromkeys(name for table in read.values() for name in table.names))
-    column = None if fields.expected is None else _called(fields.expected)
+    column = None if fields.expected is None else name_of_field(fields.expected)
     if column in about_responses(names):
         yield (
             f"`{column}` may say what a model once responded, and not what its prompt asks for: an item "
@@ -656,12 +674,12 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         return None if field is None else _named_option(row, field, options, labels, carried, rule)
 
     def word(field: str | FieldValue | None) -> str | None:
-        return None if field is None else _text(row, field)
+        return None if field is None else text_of(row, field)
 
     tags = {tag: str(value) for tag in fields.tags if not is_empty(value := at(row, tag))}
     name = word(fields.id) or name
-    before, query, turns = _conversation(row, fields)
-    context = None if fields.context is None or is_empty(_raw(row, fields.context)) else fields.context
+    before, query, turns = conversation(row, fields)
+    context = None if fields.context is None or is_empty(raw_value(row, fields.context)) else fields.context
     return Item(
         id=name,
         query=query,
@@ -677,7 +695,7 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         open=word(fields.open),
         template=word(fields.template) or "",
         category=word(fields.category) or "",
-        extra={column: _json_value(column, at(row, column)) for column in fields.extra or ()},
+        extra={column: json_value(column, at(row, column)) for column in fields.extra or ()},
         messages=before,
         turns=turns,
         tools=() if fields.tools is None else _tools(row, fields.tools),
@@ -685,71 +703,9 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
     )
 
 
-def _question_key(row: Any, fields: Fields) -> str:
-    """The text of a row's question, by which rows are told apart."""
-    return str(_raw(row, fields.query or fields.turns or fields.messages or ""))
-
-
-def _conversation(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, ...]]:
-    """The messages before the query, the query, and the user's later turns. Raises `ValueError`."""
-    if fields.query is not None:
-        return (), _text(row, fields.query), ()
-    if fields.turns is not None:
-        listed = _list(value := at(row, fields.turns), fields.turns)
-        if listed == [value]:
-            help = f'query = "{fields.turns}" asks one text; turns are a list, ["first", "second"]'
-            raise BadField(f"`{fields.turns}` holds one text, and no list of turns", help)
-        if any(isinstance(turn, dict) for turn in listed):
-            help = f'messages = "{fields.turns}" takes a list of messages, each with a role and a content'
-            raise BadField(f"`{fields.turns}` holds messages, and no texts", help)
-        turns = _listed(row, (fields.turns,))
-        if not turns:
-            raise ValueError(f"`{fields.turns}` is empty")
-        return (), turns[0], turns[1:]
-    name = fields.messages or ""
-    messages = tuple(_message(name, message) for message in _list(at(row, name), name))
-    if messages and messages[-1][0] == "assistant":  # how the data answer it, which is not asked
-        messages = messages[:-1]
-    if not messages or messages[-1][0] != "user":
-        help = "cut the conversation after the user's turn that is to be answered"
-        raise BadField(f"`{name}` has no turn of the user to answer at its end", help)
-    roles = [role for role, _ in messages[messages[0][0] == "system" :]]
-    if roles != [("user", "assistant")[number % 2] for number in range(len(roles))]:
-        raise ValueError(f"`{name}` is not user and assistant in turn, with at most a system message first")
-    return messages[:-1], messages[-1][1], ()
-
-
-ROLES = ("system", "user", "assistant")
-
-
-SPEAKERS = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant"}
-"""Other names of who speaks, as ShareGPT's files have them."""
-
-
-def _message(name: str, message: Any) -> tuple[str, str]:
-    if isinstance(message, dict) and {"from", "value"} <= message.keys():
-        message = {"role": SPEAKERS.get(message["from"], message["from"]), "content": message["value"]}
-    if not isinstance(message, dict) or not {"role", "content"} <= message.keys():
-        help = 'each message is { role = "user", content = "..." }; a list of texts is `turns`'
-        raise BadField(f"`{name}` holds something else than messages with a role and a content", help)
-    role, content = message["role"], message["content"]
-    if role not in ROLES:
-        raise ValueError(f"`{name}` has a message of {spelled(str(role))}, and not of {', '.join(ROLES)}")
-    if isinstance(content, list):
-        raise BadField(f"a message of `{name}` holds a list of parts, and no text", NO_PICTURES)
-    if is_empty(content) or not isinstance(content, str):
-        raise ValueError(f"a message of `{name}` has no text")
-    return role, content
-
-
-NO_PICTURES = (
-    "gridc asks only texts: join the texts of its parts; for pictures and sound use Inspect or VLMEvalKit"
-)
-
-
 def _tools(row: Row, name: str) -> tuple[dict[str, Any], ...]:
     """The tools of a row. Raises `ValueError`."""
-    tools = tuple(_tool(name, tool) for tool in _list(at(row, name), name))
+    tools = tuple(_tool(name, tool) for tool in list_in(at(row, name), name))
     names = [tool["name"] for tool in tools]
     if len(set(names)) < len(names):
         raise ValueError(f"`{name}` has two tools of one name")
@@ -789,9 +745,9 @@ def _functions(row: Row, name: str) -> tuple[dict[str, Any], ...]:
     """The functions of a row, each wrapped as `{"type": "function", "function": {...}}` or bare. Raises
     `ValueError`."""
     functions = []
-    for listed in _list(at(row, name), name):
-        inside = isinstance(listed, dict) and listed.get("type") == "function" and "function" in listed
-        function = listed["function"] if inside else listed
+    for entry in list_in(at(row, name), name):
+        inside = isinstance(entry, dict) and entry.get("type") == "function" and "function" in entry
+        function = entry["function"] if inside else entry
         parameters = function.get("parameters", {}) if isinstance(function, dict) else None
         if not isinstance(parameters, dict) or not isinstance(function.get("name"), str):
             help = 'each is { "name": "add", "description": "...", "parameters": { "type": "object", ... } }'
@@ -799,72 +755,13 @@ def _functions(row: Row, name: str) -> tuple[dict[str, Any], ...]:
         if not _FUNCTION.fullmatch(function["name"]):
             problem = f"`{name}`: {spelled(function['name'])} cannot be the name of a function"
             raise BadField(problem, "servers take up to 64 letters, digits, _, - and .")
-        functions.append(_json_value(name, function))
+        functions.append(json_value(name, function))
     names = [function["name"] for function in functions]
     if not names:
         raise ValueError(f"`{name}` is empty")
     if len(set(names)) < len(names):
         raise ValueError(f"`{name}` has two functions of one name")
     return tuple(functions)
-
-
-def _json_value(column: str, value: Any) -> Any:
-    """A value as JSON holds it. Raises `ValueError` for a value that JSON cannot hold."""
-    try:
-        return json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError, RecursionError):
-        raise ValueError(
-            f"`{column}` holds {type(value).__name__}, and no text, number, list or table"
-        ) from None
-
-
-def _raw(row: Any, field: str | FieldValue | SplitColumn) -> Any:
-    """The value that a row has for a field, before the field's map is applied."""
-    if isinstance(field, FieldValue):
-        return field.constant if field.column is None else at(row, field.column)
-    return at(row, field if isinstance(field, str) else field.column)
-
-
-def _meaning(field: str | FieldValue, value: Any) -> Any:
-    """The meaning of a value (not an empty one) by the field's map; None where the map does not list it."""
-    if isinstance(field, str) or field.map is None:
-        return value
-    word = _word(value)
-    folded = [meaning for mapped, meaning in field.map.items() if mapped.casefold() == word.casefold()]
-    return field.map.get(word, folded[0] if len(folded) == 1 else None)
-
-
-def _word(value: Any) -> str:
-    """A value as a key of a map: true and false are written as in JSON."""
-    return json.dumps(value) if isinstance(value, bool) else str(value).strip()
-
-
-def _value(row: Row, field: str | FieldValue) -> Any:
-    """The value of a field. Raises `ValueError` where the field's map does not list the value."""
-    raw = _raw(row, field)
-    meaning = raw if is_empty(raw) else _meaning(field, raw)
-    if meaning is None and raw is not None:
-        raise ValueError(f"`{_called(field)}` is {spelled(_word(raw))}, which its map does not name")
-    return meaning
-
-
-def _called(field: str | FieldValue) -> str:
-    return field if isinstance(field, str) else field.column or "constant"
-
-
-def _text(row: Row, field: str | FieldValue) -> str:
-    """The text of a field; a list that holds one text is that text."""
-    value, name = _value(row, field), _called(field)
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if is_empty(value):
-        raise ValueError(f"`{name}` is empty")
-    if isinstance(value, list):
-        help = f'turns = "{name}" in place of query asks them in turn; query = "{name}.0" the first alone'
-        raise BadField(f"`{name}` holds {len(value)} texts, and one is asked", help)
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"`{name}` is not a text")
-    return str(value)
 
 
 def _references(row: Row, named: tuple[str, ...] | SplitColumn, leave_out: bool) -> tuple[str, ...]:
@@ -874,11 +771,11 @@ def _references(row: Row, named: tuple[str, ...] | SplitColumn, leave_out: bool)
     if leave_out and columns and all(is_empty(at(row, name)) or at(row, name) == [] for name in columns):
         raise ValueError(f"`{columns[0]}` is empty")
     if isinstance(named, tuple):
-        return _listed(row, named)
+        return listed(row, named)
     if isinstance(at(row, named.column), list):
         help = f'references = ["{named.column}"] reads a list'
         raise BadField(f"`{named.column}` holds a list, and no text to split", help)
-    return tuple(part.strip() for part in _text(row, named.column).split(named.split) if part.strip())
+    return tuple(part for part in split_text(text_of(row, named.column), named.split) if part)
 
 
 MARKS = ("|", ";")
@@ -917,61 +814,37 @@ def _named_option(
     rule: str,
 ) -> int:
     try:
-        return gold_option(_value(row, field), options, rule, labels, carried)
+        return gold_option(value_of(row, field), options, rule, labels, carried)
     except ValueError as error:
-        raise ValueError(f"`{_called(field)}`: {error}") from None
+        raise ValueError(f"`{name_of_field(field)}`: {error}") from None
 
 
 def _options(row: Row, fields: Fields) -> tuple[str, ...]:
     if isinstance(fields.options, OptionList):
         return fields.options.constant
-    options = _listed(row, fields.options)
+    if isinstance(fields.options, SplitColumn):
+        return _split_options(row, fields.options)
+    options = listed(row, fields.options)
     if len(fields.options) == len(options) == 1:
         help = 'write it as a list, ["a", "b"], or give each option a column'
         raise BadField(f"`{fields.options[0]}` holds one text, and no list of options", help)
     return options
 
 
+def _split_options(row: Row, column: SplitColumn) -> tuple[str, ...]:
+    if isinstance(at(row, column.column), list):
+        raise BadField(f"`{column.column}` holds a list", f'options = ["{column.column}"] reads a list')
+    parts = split_text(text_of(row, column.column), column.split)
+    while parts and not parts[-1]:
+        parts.pop()
+    if len(parts) < 2:
+        what = "labels" if column.split == AT_LABELS else f"{column.split!r}"
+        raise ValueError(f"`{column.column}` has no {what} between options")
+    if not all(parts):
+        raise ValueError(f"`{column.column}`, option {parts.index('') + 1}, is empty")
+    return tuple(parts)
+
+
 def _labels(row: Row, fields: Fields) -> tuple[str, ...] | None:
     """The labels of the row's options; None where the field map names none."""
-    return None if fields.option_labels is None else _listed(row, (fields.option_labels,))
-
-
-def _listed(row: Row, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The texts of several columns, or of a list in a single column, without empty ones at the end."""
-    values = [at(row, name) for name in names]
-    if len(values) == 1:
-        values = _list(values[0], names[0])
-    while values and is_empty(values[-1]):
-        values.pop()
-    for number, value in enumerate(values):
-        where = f"`{names[number] if len(names) > 1 else names[0]}`"
-        if is_empty(value):
-            later = LETTERS[number + 1 : number + 2]
-            raise ValueError(f"{where}, option {number + 1}, is empty, and option {later} is not")
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError(f"{where} is not a list of texts")
-    return tuple(str(value) for value in values)
-
-
-def _list(value: Any, name: str) -> list[Any]:
-    """The list in a field: a list, a table with the keys A, B, C, or one of these written in JSON or Python.
-    Any other value is a list of one, and an empty value is an empty list."""
-    if isinstance(value, str) and value.strip()[:1] in ("[", "{"):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            # Python's str() of a list has single quotes, which JSON refuses.
-            try:
-                value = ast.literal_eval(value.strip())
-            except (ValueError, SyntaxError, MemoryError, RecursionError):
-                raise ValueError(f"`{name}` is not a list that can be read: {short(value)!r}") from None
-    if isinstance(value, dict):
-        if list(value) != list(LETTERS[: len(value)]):
-            raise ValueError(f"`{name}` is a table whose keys are not A, B, C in order")
-        return list(value.values())
-    if isinstance(value, tuple | list):
-        return list(value)
-    if is_empty(value):
-        return []
-    return [value]
+    return None if fields.option_labels is None else listed(row, (fields.option_labels,))

@@ -113,7 +113,11 @@ class ColumnStatement:
         key, equals, value = text.partition("=")
         name, colon, rest = key.rpartition(":")
         given = bool(colon) and name in names
-        statement = cls(kind, name if given else None, (rest if given else key).strip(), value.strip())
+        # A mark may be a word with spaces around it: `Bergen or Oregon`.
+        value = (
+            value if kind == "split" and value.strip() not in ("", ONE_ANSWER, AT_LABELS) else value.strip()
+        )
+        statement = cls(kind, name if given else None, (rest if given else key).strip(), value)
         if kind in OF_FIELDS:
             statement = replace(statement, key=ALIASES.get(statement.key, statement.key))
         if not equals or not statement.key or not statement.value:

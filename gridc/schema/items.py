@@ -324,7 +324,7 @@ class Fields(Table):
         Text | FieldValue | None, Field(description="What it is asked about; a row may lack it.")
     ] = None
     options: Annotated[
-        tuple[Text, ...] | SplitColumn | OptionList,
+        tuple[Text, ...] | OptionList | SplitColumn,
         Field(
             description="The columns of the answer options, or the one key that holds their list; or "
             "{ column, split }, where one text holds them all; or { constant = [...] }, the options of every "

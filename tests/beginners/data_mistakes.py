@@ -113,8 +113,8 @@ DATA_MISTAKES = (
                 ("--field", "options=choices.text", "--field", "option_labels=choices.label")),
     DataMistake("marks of several right options", "m.jsonl", as_jsonl(MARKED), ("--field", "gold=many", "--field",
                 "options=choices"), "name the column of marks that has one 1", ("--field", "gold=one", "--field", "options=choices")),
-    DataMistake("options between bars", "m.jsonl", as_jsonl([{"question": q, "options": "|".join(o), "answer": "ABCD"[p]}
-                for q, o, p in ITEMS]), ("--field", "options=options"), "write it as a list",
+    DataMistake("options with words between", "m.jsonl", as_jsonl([{"question": q, "options": " or ".join(o), "answer": "ABCD"[p]}
+                for q, o, p in ITEMS]), ("--field", "options=options"), "write each row as a list",
                 mended=("m.jsonl", as_jsonl([{"question": q, "options": o, "answer": "ABCD"[p]} for q, o, p in ITEMS]))),
     DataMistake("a constant that names no option", "m.csv", GOOD, (*ABCD, "--constant", "gold=E"), "--constant gold=A",
                 (*ABCD, "--constant", "gold=A"), right={query: options[0] for query, options, _ in ITEMS}),
@@ -152,8 +152,9 @@ DATA_MISTAKES = (
                 ("--field", "query=premise"), right={q: o[p] for q, o, p in ITEMS if p < 2}),
     DataMistake("a published format under another name", "own_test.csv", b"".join(GOOD.splitlines(True)[1:]), (),
                 "--benchmark mmlu=path:own_test.csv", right=SUMS, way_out=(), mended=("m.csv", GOOD)),
-    DataMistake("options in one text", "m.jsonl", as_jsonl([{"question": q, "options": " | ".join(o), "answer": "ABCD"[p]}
-                for q, o, p in ITEMS]), (), "`options` holds all options in one text", mended=("m.csv", GOOD)),
+    DataMistake("options in one text", "m.jsonl", as_jsonl([{"question": q, "options": " or ".join(o), "answer": "ABCD"[p]}
+                for q, o, p in ITEMS]), ("--field", "options=options"), "--split options=MARK",
+                ("--field", "options=options", "--split", "options= or ")),
     DataMistake("two columns that name the right option", "m.csv", as_csv(TWO_ANSWERS), (), "not the same one in 12 rows",
                 ("--field", "gold=answer")),
     DataMistake("yes and no of a named column", "m.csv", as_csv(labelled({"comply": "yes", "refuse": "no"}, "is_safe")), (),

@@ -826,7 +826,8 @@ def _options(row: Row, fields: Fields) -> tuple[str, ...]:
         return _split_options(row, fields.options)
     options = listed(row, fields.options)
     if len(fields.options) == len(options) == 1:
-        help = 'write it as a list, ["a", "b"], or give each option a column'
+        split = f'options = {{ column = "{fields.options[0]}", split = "|" }}'
+        help = f'{split} where a mark stands between them; or write it as a list, ["a", "b"]'
         raise BadField(f"`{fields.options[0]}` holds one text, and no list of options", help)
     return options
 

@@ -15,6 +15,7 @@ _HOMES = {
     "OpenStudy": "gridc.study",
     "RayCluster": "gridc.study",
     "Trust": "gridc.study",
+    "assert_not_worse": "gridc.study",
     "baseline": "gridc.study",
     "certify": "gridc.study",
     "compare": "gridc.study",

@@ -3,6 +3,7 @@ from gridc.diagnostics.errors import GridcError as GridcError
 from gridc.study import OpenStudy as OpenStudy
 from gridc.study import RayCluster as RayCluster
 from gridc.study import Trust as Trust
+from gridc.study import assert_not_worse as assert_not_worse
 from gridc.study import baseline as baseline
 from gridc.study import certify as certify
 from gridc.study import compare as compare

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.study.failures import coded, coded_calls
@@ -57,6 +57,7 @@ __all__ = [
     "OpenStudy",
     "RayCluster",
     "Trust",
+    "assert_not_worse",
     "baseline",
     "certify",
     "check_figures",
@@ -608,6 +609,33 @@ def compare(
     given = GivenPolicy(margin, _by_benchmark(reading), options)
     stated, trust = None if policy is None else Path(policy), Trust(signers=tuple(signers))
     return compare([str(one) for one in several], str(b), stated, exit_codes, given, trust)
+
+
+def assert_not_worse(
+    a: "AnyPath | Sequence[AnyPath]",
+    b: AnyPath,
+    margin: float | None = None,
+    policy: AnyPath | None = None,
+    reading: str | Mapping[str, str] | None = None,
+    undecided: Literal["fail", "skip", "pass"] = "fail",
+    **options: Unpack[LogOptions],
+) -> "ReleaseReport":
+    """In a test: run `b` is shown not to be worse than `a` by the margin, in percentage points. Raises
+    `AssertionError` with what was found otherwise.
+
+    Where too few items tell (INCONCLUSIVE) it fails, unless `undecided` says to skip the test by pytest or to
+    pass. Everything else is as in `compare`; runs that are not one instrument always fail.
+    """
+    __tracebackhide__ = True  # pytest shows the line that asserts
+    report = compare(a, b, margin, policy, reading=reading, **options)
+    if report.verdict == "GO" or (report.verdict == "INCONCLUSIVE" and undecided == "pass"):
+        return report
+    found = "\n".join(filter(None, [repr(report), report.view_command]))
+    if report.verdict == "INCONCLUSIVE" and undecided == "skip":
+        import pytest
+
+        pytest.skip(found)
+    raise AssertionError(found)
 
 
 @coded()

@@ -451,6 +451,7 @@ def test_a_command_in_the_text_exists(page: str, span: str) -> None:
 CI = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
 FOLLOWED = (
     "README.md",
+    "docs/check.md",
     "docs/tutorial.md",
     "docs/refusals.md",
     "docs/logs.md",

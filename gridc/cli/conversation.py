@@ -12,6 +12,7 @@ from gridc.study.beginning import (
     BEHAVIOUR,
     COLUMN,
     COLUMNS,
+    MEANING,
     AnswerWay,
     Beginning,
     DraftReport,
@@ -73,8 +74,12 @@ class Conversation:
         settled = self.asks or len(unasked) == len(points)
         if len(points) < len(error.diagnostics) or not settled:
             raise error
+        told: list[tuple[AnswerWay, ...]] = []
         for number, point in enumerate(points):
-            if self.asks:
+            if self.asks and len(point.ways) == 1 and point.ways in told:
+                self.say(terminal.visible(point.message))  # the same answer settles it
+            elif self.asks:
+                told.append(point.ways)
                 self._add(self._words(self._chosen(point), point.samples), point.about)
             else:
                 way = unasked[number]
@@ -102,6 +107,9 @@ class Conversation:
         if kind == BEHAVIOUR:
             meant = asked(f"A prompt that is `{about}` is to be", type=click.Choice(list(BEHAVIOURS)))
             return BEHAVIOURS[str(meant)]
+        if kind == MEANING:
+            meant = str(asked(f"`{about}` stands for the option (- leaves its rows out)", default=about))
+            return None if meant == "-" else meant
         if kind not in (COLUMN, COLUMNS):
             return str(asked("Source of the model (builtin:, path:, hf: or a litellm name)"))
         for number, name in enumerate(way.columns, 1):
@@ -113,8 +121,9 @@ class Conversation:
             answer = str(asked(says))
             parts = [part.strip() for part in answer.split(",")] if several else [answer.strip()]
             names = [_column(part, way.columns) for part in parts]
-            if all(names):
-                return ",".join(filter(None, names))
+            known = [name for name in names if name is not None]
+            if len(known) == len(parts):
+                return ",".join(known)
             self.say(f"`{parts[names.index(None)]}` is none of these columns.")
 
     def _add(self, words: Sequence[str], about: str) -> None:

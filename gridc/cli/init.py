@@ -13,6 +13,7 @@ from gridc.schema.effects import MatchKind
 from gridc.schema.items import OptionLabels
 from gridc.study.beginning import (
     BENCHMARKS,
+    ENCODINGS,
     GOLD_RULES,
     MATCHES,
     MODELS,
@@ -119,6 +120,15 @@ NEXT = {
     help="Who speaks in the conversations of `--field messages`, such as Bot=assistant.",
 )
 @click.option(
+    "--no-header", is_flag=True, help="The first row is data: columns are called `column 1`, `column 2`."
+)
+@click.option(
+    "--rows",
+    metavar="PATH",
+    help="The list in each record whose entries are the rows, such as paragraphs.qas.",
+)
+@click.option("--encoding", type=click.Choice(ENCODINGS), help="The encoding of a file that --copy copies.")
+@click.option(
     "--copy",
     is_flag=True,
     help="Copy files that lie elsewhere, or are not UTF-8, beside the spec, as UTF-8.",
@@ -147,6 +157,9 @@ def init(
     option_labels: OptionLabels | None,
     splits: tuple[str, ...],
     speakers: tuple[str, ...],
+    no_header: bool,
+    rows: str | None,
+    encoding: str | None,
     copy: bool,
     title: str | None,
     out: Path,
@@ -172,7 +185,20 @@ def init(
         models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", usual),
         benchmarks if named else _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
         FileStatements(
-            fields, constants, labels, gold, judge, match, leave_out, option_labels, copy, splits, speakers
+            fields,
+            constants,
+            labels,
+            gold,
+            judge,
+            match,
+            leave_out,
+            option_labels,
+            copy,
+            splits,
+            speakers,
+            no_header,
+            rows,
+            encoding,
         ),
         tasks,
         ask,
@@ -183,8 +209,8 @@ def init(
     if as_json:
         ahead = [diagnostic.as_json() for diagnostic in begun.ahead]
         wrote = {"spec": str(spec), "schema": str(schema)}
-        rows = [asdict(row) for row in begun.rows]
-        about = {"seen": list(begun.seen), "rows": rows, "ahead": ahead, "install": list(begun.install)}
+        shown = [asdict(row) for row in begun.rows]
+        about = {"seen": list(begun.seen), "rows": shown, "ahead": ahead, "install": list(begun.install)}
         print_json({**wrote, **about})
         return
     for line in begun.seen:

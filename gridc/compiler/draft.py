@@ -4,7 +4,6 @@ mean.
 `draft` looks at the files and returns a `Draft`; `Draft.text` writes it as commented TOML that runs as it is.
 """
 
-import itertools
 import os
 import re
 import shlex
@@ -17,6 +16,14 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from gridc.compiler.draft_files import (
+    BRIEF,
+    COPY,
+    answers_begin,
+    encodings_of,
+    lists_of_questions,
+    samples_of,
+)
 from gridc.compiler.draft_tasks import LOADER, DraftTask, named_tasks, task_in_file
 from gridc.compiler.frontend.lookup import NotFound, fitting, is_pattern
 from gridc.compiler.frontend.source import basic_string
@@ -25,19 +32,16 @@ from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.loaders import load_items
 from gridc.compiler.inputs.loaders.drafted_conversations import heard_column, replies_of
 from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, guess, named_column, tells_right
-from gridc.compiler.inputs.loaders.gold import is_empty, short
-from gridc.compiler.inputs.loaders.parsing import (
-    LOADERS,
-    BadRow,
-    File,
-    Malformed,
+from gridc.compiler.inputs.loaders.parsing import LOADERS, BadRow, File, Malformed
+from gridc.compiler.inputs.loaders.records import (
+    NO_LOADING,
     Records,
     at,
     records,
-    undecodable,
+    whole_document,
 )
 from gridc.compiler.inputs.loaders.rows import GOLDS, are_lettered, likely_mark
-from gridc.compiler.instrument.matching import WORKING_ENDS, behind_working
+from gridc.compiler.instrument.matching import behind_working
 from gridc.compiler.open_points import AnswerWay, OpenPoint
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
@@ -52,7 +56,6 @@ from gridc.schema.items import (
     FieldValue,
     LoaderKind,
     Loading,
-    OptionLabels,
     OptionList,
     SplitColumn,
 )
@@ -165,10 +168,9 @@ class DraftBenchmark:
     rows: int | None = None
     gold: str | None = None
     gold_after: str | None = None
-    leaves_out: bool = False
+    how: Loading = NO_LOADING
     recognised: str | None = None
     lettered: bool = False
-    labels: OptionLabels | None = None
     answers: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
 
@@ -195,13 +197,11 @@ class DraftBenchmark:
     @property
     def loading(self) -> str | None:
         """The value of `loading` in the spec; None where the loader needs none."""
-        leaves = 'malformed = "leave_out", ' if self.leaves_out else ""
-        gold = f"gold = {_toml(self.gold)}, " if self.gold in self.kind.gold else ""
-        labels = f"labels = {_toml(self.labels)}, " if self.labels is not None else ""
-        if self.fields is None:
-            settings = (leaves + gold).removesuffix(", ")
-            return f"{{ {settings} }}" if settings else None
-        return f"{{ {leaves}{gold}{labels}fields = {_toml(self._stated)} }}"
+        how = self.how.model_dump(exclude_defaults=True, mode="json")
+        kept = how if self.kind.mapped else {key: how[key] for key in ("malformed",) if key in how}
+        gold = {"gold": self.gold} if self.gold in self.kind.gold else {}
+        settings = {**kept, **gold, **({} if self.fields is None else {"fields": self._stated})}
+        return _toml(settings) if settings else None
 
     @property
     def said(self) -> str | None:
@@ -306,8 +306,7 @@ def draft(
     gold: str | None = None,
     judge: str | None = None,
     match: MatchKind | None = None,
-    leaves_out: bool = False,
-    labels: OptionLabels | None = None,
+    how: Loading = NO_LOADING,
     tasks: Sequence[str] = (),
 ) -> Draft:
     """The draft of a study in a folder, from the sources of its models and of either benchmarks or tasks. A
@@ -315,9 +314,10 @@ def draft(
 
     A benchmark is `SOURCE` or `LOADER=SOURCE`. A source without a scheme may be the path of a file or folder
     that exists. `stated` says what the columns of files are, and `gold` how they name the right option. Free
-    text is compared with right answers by the model `judge` or by the rule `match`. `leaves_out` leaves
-    malformed rows out, and `labels` says what becomes of labels in the texts of options. Raises `UsageError`
-    with every source whose format is not known and every text that cannot be written.
+    text is compared with right answers by the model `judge` or by the rule `match`. `how` says what else
+    files are read by: where their rows are, and what becomes of malformed ones and of labels of options.
+
+    Raises `UsageError` with every source whose format is not known and every text that cannot be written.
     """
     models = [_relative_source(model, folder) for model in models]
     judge = None if judge is None else _relative_source(judge, folder)
@@ -325,7 +325,7 @@ def draft(
     if tasks or task_files:
         taken_tasks = (*named_tasks(tuple(tasks)), *task_files.values())
         benchmark_sources = [benchmark for benchmark in benchmarks if benchmark not in task_files]
-        about = (*stated, *filter(None, (gold, judge, match, labels)), *([leaves_out] if leaves_out else []))
+        about = (*stated, *filter(None, (gold, judge, match)), *how.model_dump(exclude_defaults=True))
         return _draft_of_tasks(folder, title, models, taken_tasks, benchmark_sources, bool(about))
     unnamed = [statement for statement in stated if statement.name is None]
     if unnamed and len(benchmarks) > 1:
@@ -339,6 +339,7 @@ def draft(
             folder,
             [statement for statement in stated if statement.name in (None, *data_names(benchmark))],
             gold,
+            how,
         )
         for benchmark in benchmarks
     ]
@@ -368,55 +369,10 @@ def draft(
         _id(folder.name) or "study",
         unicodedata.normalize("NFC", title),
         _draft_models(models),
-        tuple(
-            replace(
-                benchmark, id=name, leaves_out=leaves_out, labels=labels if benchmark.kind.mapped else None
-            )
-            for name, benchmark in zip(ids, taken, strict=True)
-        ),
+        tuple(replace(benchmark, id=name, how=how) for name, benchmark in zip(ids, taken, strict=True)),
         judge if free_text else None,
         match,
     )
-
-
-COPY = AnswerWay("copy it beside the spec, as UTF-8", "--copy", likely=True, unasked=True)
-
-
-FROM_1252 = "read it as Windows-1252, as older spreadsheets write, and copy it beside the spec as UTF-8"
-
-
-def copied(benchmarks: Sequence[str], folder: Path) -> tuple[tuple[str, ...], dict[Path, bytes], list[str]]:
-    """The benchmarks with a file in the folder for each that lies elsewhere or is not UTF-8; the files to
-    write for it; and what is to be said of them. Bytes that are no UTF-8 are read as Windows-1252."""
-    sources, files, said = list[str](), dict[Path, bytes](), list[str]()
-    for given in benchmarks:
-        loader, equals, rest = given.partition("=")
-        named = rest if equals and loader in LOADERS else given
-        path = Path(named.removeprefix("path:"))
-        if not path.is_file():
-            sources.append(given)
-            continue
-        data = path.read_bytes()
-        inside = folder.resolve() in path.resolve().parents
-        text = data.decode("cp1252", "replace").encode() if undecodable(File(path.name, data)) else data
-        if inside and text is data:
-            sources.append(given)
-            continue
-        target = _free_name(folder, path, text)
-        files[target] = text
-        how = " as UTF-8, read as Windows-1252" if text is not data else ""
-        said.append(f"{path} is copied to {target.name}{how}")
-        sources.append(f"{given[: len(given) - len(named)]}path:{target.name}")
-    return tuple(sources), files, said
-
-
-def _free_name(folder: Path, path: Path, data: bytes) -> Path:
-    """A file of the folder that is not there yet, or holds these very bytes."""
-    for number in itertools.count(1):
-        target = folder / (path.name if number == 1 else f"{path.stem}-{number}{path.suffix}")
-        if not target.exists() or (target.is_file() and target.read_bytes() == data):
-            return target
-    raise AssertionError("count() does not end")
 
 
 def _comparisons(benchmarks: Sequence[DraftBenchmark]) -> tuple[AnswerWay, ...]:
@@ -436,8 +392,6 @@ def _comparisons(benchmarks: Sequence[DraftBenchmark]) -> tuple[AnswerWay, ...]:
 
 
 NUMERIC = re.compile(r"[-+]?[$€£]?\d[\d,.]*\s*%?")
-BRIEF = 6
-"""Words of a right answer that a response can be expected to give word for word."""
 
 
 def _own_tasks(benchmarks: Sequence[str], folder: Path) -> dict[str, DraftTask]:
@@ -523,7 +477,7 @@ def data_names(benchmark: str) -> tuple[str, ...]:
 
 
 def _benchmark(
-    given: str, folder: Path, stated: Sequence[ColumnStatement], gold: str | None
+    given: str, folder: Path, stated: Sequence[ColumnStatement], gold: str | None, how: Loading
 ) -> DraftBenchmark | Diagnostic:
     loader, equals, source = given.partition("=")
     chosen = bool(equals) and loader in LOADERS
@@ -544,16 +498,17 @@ def _benchmark(
         help = f"leave `{loader}=` out, or the statement about its columns"
         return Diagnostic("GC000", f"the columns of `{loader}` are known, and cannot be stated", help=help)
     recognised, items = None, None
-    if not (chosen or stated or gold in LOADER_KINDS["rows"].gold):
+    own = how.rows is not None or how.header is not None
+    if not (chosen or stated or own or gold in LOADER_KINDS["rows"].gold):
         format_ = _format(given, source, files)
         if isinstance(format_, Diagnostic):
             return format_
         loader, items, recognised = format_
-    elif loader and not stated:
+    elif loader and not (stated or own):
         items = _items_of(loader, files)
     unknown = not loader or LOADER_KINDS[loader].mapped
     if unknown and files:
-        rows = _own_rows(source, files, stated, gold)
+        rows = _own_rows(source, files, stated, gold, how)
         if isinstance(rows, Diagnostic):
             way = f"correct that; or, as plain rows: {rows.help}"
             rows = replace(rows, message=recognised, help=way) if recognised else rows
@@ -698,24 +653,29 @@ def _says_more(loader: str, files: Sequence[File]) -> bool:
 
 
 def _own_rows(
-    source: str, files: Sequence[File], stated: Sequence[ColumnStatement], gold: str | None
+    source: str, files: Sequence[File], stated: Sequence[ColumnStatement], gold: str | None, how: Loading
 ) -> DraftBenchmark | Diagnostic:
     """The benchmark of files with columns of their own, or a finding where the columns do not say what they
     are."""
     try:
-        tables = [records(file) for file in files]
+        tables = [records(file, how) for file in files]
     except Malformed as error:
         text = f"`{source}`, {error.rows[0]}"
+        nested = lists_of_questions(source, [whole_document(file) for file in files], how)
+        if nested is not None:
+            return nested
         if not error.encoded:
             return Diagnostic("GC000", text, help=error.rows[0].help)
-        help = (
-            f"--copy reads it as Windows-1252 and copies it beside the spec as UTF-8; or {error.rows[0].help}"
-        )
-        return OpenPoint("GC000", text, help=help, ways=(replace(COPY, says=FROM_1252),))
+        return encodings_of(text, files[0], error.rows[0].help or "")
     names = tuple(dict.fromkeys(name for table in tables for name in table.names))
     table = Records(tuple(row for table in tables for row in table.rows), names)
     if not table.rows:
         return Diagnostic("GC000", f"`{source}` has no rows", help="name a file with items")
+    if (
+        not stated
+        and (nested := lists_of_questions(source, [row for _, row in table.rows[:1]], how)) is not None
+    ):
+        return nested
     try:
         fields = guess(table, _stated_fields(stated, table))
     except Contradiction as error:
@@ -727,55 +687,21 @@ def _own_rows(
         formats = [name for name in _FORMATS if not LOADER_KINDS[name].prompts and _items_of(name, files)]
         ways = [f"--benchmark {name}={source}, whose form the file has" for name in formats]
         help = "; ".join((*ways, fields.help))
-        message, samples = f"`{source}`: {fields.problem}", _samples(table)
+        message, samples = f"`{source}`: {fields.problem}", samples_of(table)
         return OpenPoint("GC000", message, help=help, ways=fields.ways, samples=samples)
-    unsplit = None if any(statement.kind == "split" for statement in stated) else _unsplit(table, fields)
+    answers = list(_right_texts(table, fields))
+    behind = answers_begin(answers)
+    told = behind is not None or any(statement.kind == "split" for statement in stated)
+    unsplit = None if told else _unsplit(table, fields)
     if unsplit is not None:
         return unsplit
-    answers = list(_right_texts(table, fields))
-    behind = _answers_begin(answers)
     lettered = are_lettered(table, fields)
     if behind is not None:
         answers = [behind_working(answer, behind) for answer in answers]
     return DraftBenchmark(
         "", "rows", source, fields, len(table.rows), gold, behind,
-        lettered=lettered, answers=tuple(answers), columns=_samples(table),
+        lettered=lettered, answers=tuple(answers), columns=samples_of(table),
     )  # fmt: skip
-
-
-def _samples(table: Records) -> dict[str, str]:
-    """What the first row that has something has in each column."""
-    samples = {}
-    for name in table.names:
-        value = next((value for _, row in table.rows if not is_empty(value := at(row, name))), "")
-        samples[name] = short(value if isinstance(value, str) else str(value))
-    return samples
-
-
-def _answers_begin(answers: Sequence[str]) -> str | None:
-    """What stands before the answer where right answers show their working: GSM8K's marks, a box, or the
-    words that all of them share before a short end, such as `The answer is`. None where none does."""
-    if len(answers) < LEAST_WORKED:
-        return None
-    for mark in (WORKING_ENDS, BOX):
-        if all(mark in answer for answer in answers):
-            return mark
-    first = answers[0].split()
-    if any(len(answer.split()) <= BRIEF for answer in answers):
-        return None
-    for end in range(len(first) - 1, max(len(first) - BRIEF, 0) - 1, -1):
-        for begin in range(max(end - BRIEF, 0), end):
-            words = " ".join(first[begin:end])
-            if words[-1:].isdigit() or not all(words in answer for answer in answers):
-                continue
-            if all(0 < len(behind_working(answer, words).split()) <= BRIEF for answer in answers):
-                return words
-    return None
-
-
-BOX = "\\boxed{"
-LEAST_WORKED = 3
-"""Right answers that must share the words before the answer: fewer may do so by chance."""
 
 
 def _unsplit(table: Records, fields: Fields) -> OpenPoint | None:
@@ -860,6 +786,8 @@ def _stated_fields(stated: Sequence[ColumnStatement], table: Records) -> dict[st
                 "--field expected=COLUMN, or --field gold=COLUMN, names it",
             )
         fields[key] = FieldValue(column=fields[key], map=words)
+        if key == "gold" and "options" not in fields:
+            fields["options"] = OptionList(constant=tuple(dict.fromkeys(words.values())))
     return fields
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from gridc.diagnostics.errors import Diagnostic
 
-COLUMN, COLUMNS, MODEL, BEHAVIOUR = "COLUMN", "COLUMNS", "MODEL", "..."
+COLUMN, COLUMNS, MODEL, BEHAVIOUR, MEANING = "COLUMN", "COLUMNS", "MODEL", "...", "TEXT"
 """What a person fills in where it stands in the options of a way: a column, several, the source of a model,
-or whether a word means refuse or comply."""
+whether a word means refuse or comply, or what it means as an option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class AnswerWay:
     def to_fill(self) -> tuple[str, ...]:
         """What has to be filled in, by the option that has it: `--field gold=COLUMN`."""
         words = shlex.split(self.options)
-        holes = (COLUMN, COLUMNS, MODEL, BEHAVIOUR)
+        holes = (COLUMN, COLUMNS, MODEL, BEHAVIOUR, MEANING)
         return tuple(word for word in words if word.rpartition("=")[2] in holes)
 
     def filled(self, given: Mapping[str, str | None]) -> tuple[str, ...]:

@@ -456,6 +456,21 @@ class Loading(Table):
             "are removed where every row has them, said by validate and plan, and recorded in the lock."
         ),
     ] = None
+    header: Annotated[
+        Literal["none"] | None,
+        Field(
+            description="rows: none where the first row of a CSV or text file is data. Its columns are then "
+            "called `column 1`, `column 2`. Default: the first row names them."
+        ),
+    ] = None
+    rows: Annotated[
+        Text | None,
+        Field(
+            description="rows: the list in each record of a JSON file whose entries are the rows, with what "
+            "stands beside it. Default: each record is a row.",
+            examples=["paragraphs.qas"],
+        ),
+    ] = None
     fields: Annotated[Fields | None, Field(description="rows: the field map.")] = None
 
     @property
@@ -486,11 +501,13 @@ class Loading(Table):
                 if kind.mapped
                 else f"leave `loading.fields` out, as `{loader}` knows its columns; or take {mapped}",
             )
-        if self.labels is not None and not kind.mapped:
-            raise Contradiction(
-                f"`{loader}` takes no labels = {self.labels!r}",
-                "leave `loading.labels` out: its format has none",
-            )
+        for key in ("labels", "header", "rows"):
+            value = getattr(self, key)
+            if value is not None and not kind.mapped:
+                raise Contradiction(
+                    f"`{loader}` takes no {key} = {value!r}",
+                    f"leave `loading.{key}` out: its format has none",
+                )
         if kind.chooses_gold and self.gold is None:
             raise Contradiction(
                 "`loading.gold` must say whether the answer that matches the behaviour earns the point "

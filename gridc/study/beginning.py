@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, assert_never, get_args
 
-from gridc.compiler import draft
+from gridc.compiler import draft, draft_files
 from gridc.compiler.frontend.lint import lint
 from gridc.compiler.frontend.read import asked_tasks
 from gridc.compiler.inputs.loaders.gold import WORDS, short
@@ -21,14 +21,14 @@ from gridc.compiler.instrument.matching import COMPARISONS, right_answers
 from gridc.compiler.instrument.scaffolds.turns import transcript
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.open_points import BEHAVIOUR, COLUMN, COLUMNS, AnswerWay, OpenPoint
+from gridc.compiler.open_points import BEHAVIOUR, COLUMN, COLUMNS, MEANING, AnswerWay, OpenPoint
 from gridc.compiler.preflight.consent import asked_of_hub
 from gridc.compiler.preflight.task_files import make_task_files, read_with_tasks
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
 from gridc.files import write_atomic
 from gridc.schema import jsonschema
 from gridc.schema.effects import Match, MatchKind
-from gridc.schema.items import LOADER_KINDS, OptionLabels
+from gridc.schema.items import LOADER_KINDS, Loading, OptionLabels
 from gridc.schema.models import engine_for, engine_kind
 from gridc.study.machine import advice, memory_of
 from gridc.study.place import SPEC_NAME, place_of
@@ -38,8 +38,10 @@ __all__ = [
     "BENCHMARKS",
     "COLUMN",
     "COLUMNS",
+    "ENCODINGS",
     "GOLD_RULES",
     "MATCHES",
+    "MEANING",
     "MODELS",
     "OPTION_LABELS",
     "TASK_MODELS",
@@ -51,6 +53,7 @@ __all__ = [
     "OpenPoint",
 ]
 
+ENCODINGS = draft_files.ENCODINGS
 TITLE, MODELS, BENCHMARKS = draft.TITLE, draft.MODELS, draft.BENCHMARKS
 """What a first study is of, where nothing else is asked for."""
 TASK_MODELS = MODELS[:2]
@@ -98,7 +101,7 @@ class Beginning:
         statements = statements or FileStatements()
         told, made = list[str](), list[Path]()
         if statements.copy:
-            benchmarks, files, told = draft.copied(benchmarks, folder)
+            benchmarks, files, told = draft_files.copied(benchmarks, folder, statements.encoding)
             made = [path for path in files if not path.exists()]
         new_folder = not self.spec.parent.exists()
         self.spec.parent.mkdir(parents=True, exist_ok=True)
@@ -136,8 +139,7 @@ class Beginning:
             statements.gold,
             statements.judge,
             statements.match,
-            statements.leave_out,
-            statements.option_labels,
+            statements.how,
             tuple(tasks),
         )
         tried = self.spec.with_name(f".{secrets.token_hex(8)}.toml")
@@ -171,7 +173,8 @@ class FileStatements:
     compares free text, whether malformed rows are left out, what becomes of labels in options, and whether
     files that lie elsewhere or are not UTF-8 are copied beside the spec. `[FILE:]COLUMN=MARK` says what
     stands between several right answers or options in a text, and `[FILE:]NAME=ROLE` who speaks in a
-    conversation."""
+    conversation. Without a header the first row is data; `rows` is the list in a record that holds the rows,
+    and `encoding` that of a file that is copied."""
 
     fields: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
@@ -184,6 +187,19 @@ class FileStatements:
     copy: bool = False
     splits: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
+    no_header: bool = False
+    rows: str | None = None
+    encoding: str | None = None
+
+    @property
+    def how(self) -> Loading:
+        """What files are read by beside their columns."""
+        return Loading(
+            malformed="leave_out" if self.leave_out else "error",
+            labels=self.option_labels,
+            header="none" if self.no_header else None,
+            rows=self.rows,
+        )
 
     def saying(self, words: Sequence[str], about: str) -> "FileStatements":
         """These with what the options of an answer say, of the benchmark `about` where it is about one."""

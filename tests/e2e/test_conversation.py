@@ -257,9 +257,11 @@ def test_a_real_model_is_asked_for_a_form(folder: Path) -> None:
 def test_a_first_row_of_data_is_never_lost(name: str, data: str, folder: Path) -> None:
     """Whoever picked one of its cells as the question lost a row without a word."""
     (folder / name).write_text(data, "utf-8")
-    done = init(name, answers="1\n1\n1\nyes\n")
+    done = init(name, "--yes")
     assert done.exit_code == 2 and not (folder / "gridcard.toml").exists()
-    assert "the first row has to name the columns, and these look like data: add one" in done.stderr
+    assert "--no-header where the first row is data, as it looks" in done.stderr
+    shown = init(name, answers="1\n").stdout
+    assert data.split(",")[0][:40] in shown  # the first row is among the columns' values
 
 
 def test_texts_below_one_name_keep_their_commas(folder: Path) -> None:
@@ -384,7 +386,7 @@ def test_classes_of_any_column_are_offered(folder: Path) -> None:
     place = next(
         line.split()[0] for line in shown.splitlines() if "`giudizio` names one of 2 classes" in line
     )
-    done = init("frasi.jsonl", *stated, answers=f"{place}\nyes\n")
+    done = init("frasi.jsonl", *stated, answers=f"{place}\n\n\nyes\n")
     assert done.exit_code == 0, done.output
     assert earning(folder) == {row["frase"]: row["giudizio"] for row in rows}
 

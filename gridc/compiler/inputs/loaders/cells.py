@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from gridc.compiler.inputs.loaders.gold import is_empty, short, spelled
-from gridc.compiler.inputs.loaders.parsing import BadField, Row, at
+from gridc.compiler.inputs.loaders.parsing import BadField, Row
+from gridc.compiler.inputs.loaders.records import at
 from gridc.compiler.instrument.item import LETTERS
 from gridc.schema.items import AT_LABELS, FieldValue, SpeakerColumn, SplitColumn
 
@@ -60,23 +61,22 @@ def text_of(row: Row, field: str | FieldValue) -> str:
     return str(value)
 
 
-_LABEL = re.compile(r"(?:^|(?<=[\s,;|]))[(\[]?\s?([A-Za-z]|\d{1,2})\s?[)\].:]\s*(?=\S)")
+_LABEL = re.compile(r"(?:^|(?<=[\s,;|]))[(\[]?\s?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*(?=\S)")
 
 
 def split_text(text: str, mark: str) -> list[str]:
-    """The parts of a text between marks; with `labels` those that begin with A), B), C) or 1., 2., 3. in
-    order."""
+    """The parts of a text between marks; with `labels` what stands behind A), B), C) or 1., 2., 3."""
     if mark != AT_LABELS:
         return [part.strip() for part in text.split(mark)]
-    starts: list[int] = []
+    labels: list[re.Match[str]] = []
     for found in _LABEL.finditer(text):
-        place = len(starts)
+        place = len(labels)
         if found[1].upper() in (LETTERS[place : place + 1], str(place + 1)):
-            starts.append(found.start())
-    if not starts or text[: starts[0]].strip():
+            labels.append(found)
+    if not labels or text[: labels[0].start()].strip():
         return [text.strip()]
-    ends = [*starts[1:], len(text)]
-    return [text[start:end].strip(" \t\r\n,;|") for start, end in zip(starts, ends, strict=True)]
+    ends = [*(label.start() for label in labels[1:]), len(text)]
+    return [text[label.end() : end].strip(" \t\r\n,;|") for label, end in zip(labels, ends, strict=True)]
 
 
 def listed(row: Row, names: tuple[str, ...]) -> tuple[str, ...]:

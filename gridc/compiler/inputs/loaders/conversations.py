@@ -6,7 +6,8 @@ from typing import Any
 
 from gridc.compiler.inputs.loaders.cells import list_in, listed, raw_value, text_of
 from gridc.compiler.inputs.loaders.gold import is_empty, short, spelled
-from gridc.compiler.inputs.loaders.parsing import BadField, Row, at
+from gridc.compiler.inputs.loaders.parsing import BadField, Row
+from gridc.compiler.inputs.loaders.records import at
 from gridc.compiler.instrument.scaffolds.turns import Messages
 from gridc.schema.items import Fields, SpeakerColumn
 

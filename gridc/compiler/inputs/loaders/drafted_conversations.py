@@ -8,13 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 from gridc.compiler.inputs.loaders.conversations import ROLES, SPEAKERS
-from gridc.compiler.inputs.loaders.parsing import Row, at
+from gridc.compiler.inputs.loaders.parsing import Row
+from gridc.compiler.inputs.loaders.records import at
 from gridc.compiler.inputs.loaders.rows import folded_name
 from gridc.compiler.open_points import AnswerWay, UnclearColumns
 from gridc.schema.base import Contradiction
 from gridc.schema.items import SpeakerColumn
 
-CONVERSATIONS = ("messages", "conversations", "conversation", "chat", "dialog", "dialogue", "prompt")
 TURNS = ("turns", "user_turns")
 KNOWN: Mapping[str, str] = {
     **{role: role for role in ROLES},
@@ -59,7 +59,7 @@ def asked_in_turns(
     conversation ends with a reply, and no column (`ends_told`) says what is right, the reply is the right
     answer."""
     for name in names:
-        if folded_name(name) in CONVERSATIONS and rows and all(_has_roles(at(row, name)) for row in rows):
+        if rows and all(_has_roles(at(row, name)) for row in rows):
             key = "content" if "content" in at(rows[0], name)[-1] else "value"
             replies = all(_role(at(row, name)[-1]) == "assistant" for row in rows)
             told = ends_told is not None and ends_told.partition(".")[0] != name

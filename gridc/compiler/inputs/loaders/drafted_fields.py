@@ -7,14 +7,15 @@ It is a draft for a person to read. It says which column was taken for which fie
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from gridc.compiler.inputs.loaders.cells import split_text
 from gridc.compiler.inputs.loaders.drafted_conversations import asked_in_turns
 from gridc.compiler.inputs.loaders.gold import gold_marks, is_empty
-from gridc.compiler.inputs.loaders.parsing import Records, Row, at
+from gridc.compiler.inputs.loaders.parsing import Row
+from gridc.compiler.inputs.loaders.records import UNNAMED, Records, at
 from gridc.compiler.inputs.loaders.rows import (
     GOLDS,
     MARKS,
@@ -25,7 +26,7 @@ from gridc.compiler.inputs.loaders.rows import (
     ordered_behaviour,
     rival_golds,
 )
-from gridc.compiler.open_points import BEHAVIOUR, AnswerWay, UnclearColumns
+from gridc.compiler.open_points import BEHAVIOUR, MEANING, AnswerWay, UnclearColumns
 from gridc.numbers import counted
 from gridc.schema.items import AT_LABELS, Fields, FieldValue, OptionList, SplitColumn
 from gridc.schema.scores import BEHAVIOURS
@@ -33,6 +34,7 @@ from gridc.schema.scores import BEHAVIOURS
 QUERIES = (
     "question", "query", "prompt", "instruction", "input", "goal", "behavior", "stem", "question_stem",
     "sentence", "problem", "forbidden_prompt", "request", "ctx", "turns", "text", "q", "inputs", "user_input",
+    "questions",
 )  # fmt: skip
 OPTIONS = (
     "options", "choices", "answers", "candidates", "endings", "alternatives", "opts",
@@ -71,6 +73,18 @@ HELM_TEXTS = ".output.text"
 CORRECT = ("correct_answer", "correct", "right_answer", "answer", "correct_option", "correct_choice")
 WRONG = re.compile(r"(?:incorrect|wrong|distractor|false)(?:_(?:answer|option|choice))?_?\d*")
 """Columns of which each holds an option: the right one and the others."""
+GIVEN = (
+    "response",
+    "responses",
+    "chosen",
+    "rejected",
+    "completion",
+    "output_a",
+    "output_b",
+    "response_a",
+    "response_b",
+)
+"""Columns of responses that somebody rated or compared."""
 LONG = 40
 """Letters of the longest name of a column that looks like one."""
 FEW_WORDS = 6
@@ -95,13 +109,13 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
     if not {"options", "expected", "references", "gold"} & fields.keys():
         fields |= _policy(names, rows) or _accepted(names, rows)
     if not {"options", "expected", "references"} & fields.keys():
-        options = _choice(names, rows)
+        options = _in_words_of(fields.get("query"), names, rows) or _choice(names, rows)
         if isinstance(options, UnclearColumns):
             return options
         fields = {**options, **fields}
     named = fields.get("options", ())
     one = named[0] if isinstance(named, tuple) and len(named) == 1 else None
-    if one is not None and _is_text(one, rows) and not _all_lists(one, rows):
+    if one is not None and _is_text(one, rows) and not _all_lists(one, _having(one, rows)):
         split = _split_options(one, rows)
         if isinstance(split, UnclearColumns):
             return split
@@ -133,8 +147,12 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
     if identity is not None and len({str(at(row, identity)) for row in rows}) < len(rows):
         identity = None
     category = named_column([name for name in left if _is_text(name, rows)], CATEGORIES)
+    texts = [name for name in left if _is_text(name, rows, empty=True)]
+    beside = (
+        named_column(texts, ("input",)) if folded_name(str(fields.get("query"))) == "instruction" else None
+    )
     rest = {
-        "context": named_column([name for name in left if _is_text(name, rows, empty=True)], CONTEXTS),
+        "context": named_column(texts, CONTEXTS) or beside,
         "id": identity,
         "category": category,
         "tags": tuple(name for name in left if name not in (identity, category) and _tags(name, rows)),
@@ -234,6 +252,17 @@ def _all_ask_one_thing(
     )
 
 
+def _in_words_of(query: Any, names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
+    """The list of options whose name ends as the query does: `question_sw`, `options_sw`."""
+    stem, mark, suffix = query.rpartition("_") if isinstance(query, str) else ("", "", "")
+    alike = [
+        name
+        for name in names
+        if stem and name != query and name.endswith(mark + suffix) and _all_lists(name, _having(name, rows))
+    ]
+    return {"options": (alike[0],)} if len(alike) == 1 else {}
+
+
 def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | UnclearColumns:
     """The options of a file, and how they name the right one where their own columns say it."""
     for texts in (name for name in names if name.endswith(HELM_TEXTS)):
@@ -283,8 +312,13 @@ def _in_one_text(name: str, rows: Sequence[Row]) -> bool:
 
 def _option_marks(name: str, rows: Sequence[Row]) -> list[str]:
     """The marks that every text of a column has between parts, none of them empty."""
-    texts = [str(at(row, name)).strip() for row in rows]
+    texts = [str(at(row, name)).strip() for row in _having(name, rows)]
     return [mark for mark in OPTION_MARKS if all(_parts(text, mark) for text in texts)]
+
+
+def _having(name: str, rows: Sequence[Row]) -> list[Row]:
+    """The rows that have something in a column."""
+    return [row for row in rows if not is_empty(at(row, name))]
 
 
 def _parts(text: str, mark: str) -> bool:
@@ -316,10 +350,12 @@ def _earning(names: Sequence[str], rows: Sequence[Row], fields: Mapping[str, Any
         return {"expected": expected} if behaves else {}
     plain = [name for name in names if not any(isinstance(at(row, name), dict) for row in rows)]
     gold = fields.get("gold") or named_column(plain, GOLDS)
+    if gold is None and options:
+        gold = named_column([name for name in plain if _is_text(name, rows)], ("answers",))
     if options or not isinstance(gold, str):
         return {"gold": gold} if gold is not None and options else {}
-    yes_no = rows and all(str(at(row, gold)).lower() in ("true", "false") for row in rows)
-    if not yes_no:
+    told = [str(value).lower() for row in rows if not is_empty(value := at(row, gold))]
+    if not told or not set(told) <= {"true", "false"}:
         return {}
     answers = FieldValue(column=gold, map={"true": "yes", "false": "no"})
     return {"options": OptionList(constant=("no", "yes")), "gold": answers}
@@ -340,12 +376,21 @@ def _unclear(
         turns = [name for name in names if name.endswith(".content") and _is_text(name, rows)]
         if turns:
             help = f"--field query={turns[0]} where it is the text of a turn; or {help}"
-        if any(map(_is_sentence, names)):
-            # Nothing is asked: whoever picks one of these loses the first row.
-            help = f"the first row has to name the columns, and these look like data: add one; or {help}"
-            return UnclearColumns("which column is what is asked is not clear", help)
+        if _are_data(names):
+            # Whoever picks one of these loses the first row.
+            help = (
+                "--no-header where the first row is data, as it looks; or let it name the columns; or "
+                f"--field query={shlex.quote(names[0])}"
+            )
+            numbered = AnswerWay("the first row is data: columns are numbered", "--no-header")
+            message = "which column is what is asked is not clear, and the first row looks like data"
+            return UnclearColumns(message, help, (numbered,))
+        message = "which column is what is asked is not clear"
+        flat = all(isinstance(value, str) for row in rows for value in row.values())
+        if flat and not names[0].startswith(UNNAMED):
+            message += " (--no-header where the first row is data)"
         way = AnswerWay("a column holds the question", "--field query=COLUMN", tuple(names[:LISTED]))
-        return UnclearColumns("which column is what is asked is not clear", help, (way,))
+        return UnclearColumns(message, help, (way,))
     options = bool(fields.get("options"))
     expected = fields.get("expected") or named_column(names, EXPECTED)
     if options and expected is not None:
@@ -378,6 +423,12 @@ def _unclear(
     of_responses = (
         f"; {' and '.join(f'`{name}`' for name in judged)} may say what a response was" if judged else ""
     )
+    given = [f"`{name}`" for name in left if folded_name(name).rpartition(".")[2] in GIVEN]
+    if given and not judged:
+        of_responses = (
+            f"; {' and '.join(given)} {'hold' if len(given) > 1 else 'holds'} responses of models, and gridc "
+            "asks models anew: what was preferred or rated then does not say what is right now"
+        )
     return UnclearColumns(
         f"what earns a point is not clear: no column names options or says comply or refuse{of_responses}",
         *_point_options(left, rows),
@@ -410,7 +461,8 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tupl
         if 1 < len(words := _few_words(answer, rows)) < len(rows) and any(map(str.isdecimal, words)):
             stated = f"--field gold={shlex.quote(answer)} --constant options=TEXT,TEXT"
             ways.append(f"{stated} where a row is one of {len(words)} classes (0 is the first text)")
-        below = [name for name in names if name.startswith(f"{answer}.") and _all_lists(name, rows, least=1)]
+        inside = [name for name in names if name.startswith(f"{answer}.")]
+        below = [name for name in inside if _all_lists(name, [row for row in rows if at(row, name)], least=1)]
         column = shlex.quote(named_column(below, ("aliases", "text")) or answer)
         how = "and --match number, text or contains, or --judge MODEL"
         ways.append(f"--field references={column} {how}, where it is a right answer in free text")
@@ -422,8 +474,7 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tupl
         if len(classes) > 1 and 2 * len(classes) <= len(rows) and not any(map(_lists_badly, classes)):
             stated = f"--field gold={shlex.quote(name)} --constant options={shlex.quote(','.join(classes))}"
             ways.append(f"{stated} where a row is one of {len(classes)} classes")
-            says = f"`{name}` names one of {len(classes)} classes, the options ({_listed(classes)})"
-            asked.append(AnswerWay(says, stated))
+    classified = list(_class_ways(names, responses, rows))
     ways.append(
         "--field options=A,B,C,D --field gold=COLUMN where columns hold options, or --constant gold=0 where "
         "the first of them is right in every row"
@@ -431,6 +482,7 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tupl
     columns = tuple(names[:LISTED])
     asked += [
         AnswerWay("another column is a right answer in free text", "--field references=COLUMN", columns),
+        *classified,
         AnswerWay(
             "columns hold the options, and one names the right one",
             "--field options=COLUMNS --field gold=COLUMN",
@@ -440,6 +492,16 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tupl
         AnswerWay("every prompt is to be answered", "--constant expected=comply"),
     ]
     return "; ".join(ways), tuple(asked)
+
+
+def _class_ways(names: Sequence[str], responses: Collection[str], rows: Sequence[Row]) -> Iterator[AnswerWay]:
+    """For each column of a few words, that they are classes; each stands for itself or for other words."""
+    for name in names:
+        codes = [] if name in responses else _few_words(name, rows, CLASSES)
+        if len(codes) > 1 and 2 * len(codes) <= len(rows) and all(len(code) <= LONG for code in codes):
+            labels = " ".join(f"--label {shlex.quote(f'{code}={MEANING}')}" for code in codes)
+            says = f"`{name}` names one of {len(codes)} classes, the options ({_listed(codes)})"
+            yield AnswerWay(says, f"--field gold={shlex.quote(name)} {labels}")
 
 
 CLASSES = 12
@@ -505,7 +567,7 @@ def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | Unc
     series: dict[tuple[str, bool], list[str]] = {}
     for name in names:
         stem, last = name[:-1].lower(), name[-1:].lower()
-        if re.fullmatch("[0-9a-j]", last):
+        if re.fullmatch("[0-9a-j]", last) and stem != UNNAMED:
             series.setdefault((stem, last.isdecimal()), []).append(name)
     runs = [run for run in series.values() if in_order(run) is not None and _in_most(run, rows)]
     if not runs:
@@ -522,9 +584,12 @@ def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | Unc
     return tuple(run)
 
 
-def _is_sentence(name: str) -> bool:
-    """Whether the name of a column is more like a cell of a row: a sentence, a number, or long."""
-    return name.rstrip().endswith((".", "?", "!")) or name.strip().isdecimal() or len(name) > LONG
+def _are_data(names: Sequence[str]) -> bool:
+    """Whether the names of columns are more like the cells of a row: a sentence or a number among them, or
+    most of them long."""
+    sentences = any(name.rstrip().endswith((".", "?", "!")) and len(name.split()) > 1 for name in names)
+    numbers = any(name.strip().isdecimal() for name in names)
+    return sentences or numbers or 2 * sum(len(name) > LONG for name in names) > len(names)
 
 
 def _in_most(run: Sequence[str], rows: Sequence[Row]) -> bool:

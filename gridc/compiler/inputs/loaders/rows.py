@@ -42,12 +42,10 @@ from gridc.compiler.inputs.loaders.parsing import (
     File,
     Malformed,
     Misread,
-    Records,
     Row,
-    at,
     items_of_rows,
-    records,
 )
+from gridc.compiler.inputs.loaders.records import Records, at, records
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.options import CarriedLabels, carried_labels, own_letters
 from gridc.numbers import counted
@@ -86,7 +84,7 @@ def complete_from_rows(files: Sequence[File], loading: Loading) -> CompletedLoad
     naming options contradicts the data or cannot be inferred from them.
     """
     fields = _fields(loading)
-    read = {file.name: records(file) for file in files}
+    read = {file.name: records(file, loading) for file in files}
     remarks = [line for table in read.values() for line in table.said]
     remarks += [*_judged(read, fields), *_reversed(fields)]
     _require_columns(read, fields)
@@ -147,7 +145,7 @@ def _read(table: Records, fields: Fields, loading: Loading) -> Iterator[tuple[in
 def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order. Raises `Malformed`."""
     fields = _fields(loading)
-    rows = records(file).rows
+    rows = records(file, loading).rows
     twins = (
         f"leave `fields.id` out: rows without an id are named {file.stem}-00001 and on" if fields.id else None
     )
@@ -778,8 +776,10 @@ def _references(row: Row, named: tuple[str, ...] | SplitColumn, leave_out: bool)
     return tuple(part for part in split_text(text_of(row, named.column), named.split) if part)
 
 
-MARKS = ("|", ";")
+MARKS = ("|", ";", " / ")
 """Marks that may separate several right answers in one text."""
+SHORT = 8
+"""Words of the longest of several right answers."""
 OFTEN = 5
 """A mark is taken for a separator if at least one row in so many has it; fewer may be an accident."""
 
@@ -799,7 +799,9 @@ def likely_mark(cells: Sequence[Any]) -> tuple[str, int]:
     """The mark that may separate right answers in these cells, and how many have it; 0 where none does."""
     texts = [cell for cell in cells if isinstance(cell, str) and "\n" not in cell]
     for mark in MARKS:
-        having = sum(len([part for part in text.split(mark) if part.strip()]) > 1 for text in texts)
+        parts = [[part for part in text.split(mark) if part.strip()] for text in texts]
+        # Between longer parts the mark is part of a sentence.
+        having = sum(len(each) > 1 and all(len(part.split()) <= SHORT for part in each) for each in parts)
         if having > 1 and having * OFTEN >= len(cells):
             return mark, having
     return "", 0

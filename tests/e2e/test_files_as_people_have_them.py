@@ -1,0 +1,165 @@
+"""`gridc init` on files as programs and people write them: titles above the names of columns, no names, old
+encodings, questions within records, Aiken's format, codes for classes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gridc.compiler.compile import compile_spec
+from tests.e2e.test_conversation import CITIES, OTHERS, PLACES, earning, folder, init
+
+__all__ = ["folder"]
+
+OPTIONS = [(OTHERS[0], city, OTHERS[1]) for city in PLACES.values()]
+ROWS = [f"{query};{';'.join(options)};B" for query, options in zip(PLACES, OPTIONS, strict=True)]
+HEADER = "question;A;B;C;answer"
+
+
+def chosen(shown: str, words: str) -> str:
+    """The number of the way that has these words."""
+    return next(line.split()[0] for line in shown.splitlines() if words in line)
+
+
+@pytest.mark.parametrize(
+    "above",
+    ["Quiz for class 7\n", "Quiz for class 7;;;;\n;;;;\n", "# a licence\n# and who to ask\n", "\n\n"],
+    ids=["a title", "a title of a spreadsheet", "remarks", "empty lines"],
+)
+def test_lines_above_the_names_of_columns_are_passed_over(above: str, folder: Path) -> None:
+    (folder / "quiz.csv").write_text(above + "\n".join([HEADER, *ROWS, ""]), "utf-8")
+    done = init("quiz.csv", "--yes")
+    assert done.exit_code == 0, done.output
+    count = above.count("\n")
+    said = f"{count} line{'s' * (count > 1)} above the names of the columns {'are' if count > 1 else 'is'}"
+    assert said.split(" is")[0].split(" are")[0] in done.stdout
+    assert earning(folder) == PLACES
+
+
+def test_a_first_row_of_numbers_names_columns_where_others_have_as_many_fields(folder: Path) -> None:
+    """A column that is called `#` is no remark."""
+    rows = [f"{n};{row}" for n, row in enumerate(ROWS)]
+    (folder / "quiz.csv").write_text("\n".join([f"#;{HEADER}", *rows, ""]), "utf-8")
+    done = init("quiz.csv", "--yes")
+    assert done.exit_code == 0, done.output
+    assert "passed over" not in done.stdout and earning(folder) == PLACES
+
+
+def test_a_file_without_names_of_columns_is_read_by_their_numbers(folder: Path) -> None:
+    (folder / "quiz.csv").write_text("\n".join([*ROWS, ""]), "utf-8")
+    shown = init("quiz.csv", answers="1\n1\n").stdout
+    place = chosen(shown, "columns hold the options, and one names the right one")
+    done = init("quiz.csv", answers=f"1\n1\n{place}\n1,2,3\n4\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+    assert 'header = "none"' in (folder / "gridcard.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [("cp1252", "Größe"), ("cp1251", "Столица государства"), ("gb18030", "发生火灾时应拨打的电话是哪一个")],
+)
+def test_texts_of_older_programs_are_shown_in_each_encoding(encoding: str, words: str, folder: Path) -> None:
+    rows = "\n".join([HEADER, *(f"{words} {n}: {row}" for n, row in enumerate(ROWS)), ""])
+    (folder / "old.csv").write_bytes(rows.encode(encoding))
+    shown = init("old.csv", answers="").stdout
+    place = chosen(shown, words)
+    assert f"Which [{place}]" in shown
+    done = init("old.csv", answers="\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert next(iter(earning(folder))).startswith(f"{words} 0: ")
+    done = init("old.csv", "--yes", "--force")
+    assert done.exit_code == 0 and f"--copy --encoding {encoding}" in done.stdout
+
+
+def squad() -> object:
+    asked = [
+        {"id": q, "question": q, "answers": [{"text": city, "answer_start": 0}]} for q, city in PLACES.items()
+    ]
+    paragraphs = [
+        {"context": "Cities are here.", "qas": asked[:4]},
+        {"context": "And here.", "qas": asked[4:]},
+    ]
+    return {"version": "2.0", "data": [{"title": "Places", "paragraphs": paragraphs}]}
+
+
+def test_questions_within_records_are_rows(folder: Path) -> None:
+    (folder / "squad.json").write_text(json.dumps(squad()), "utf-8")
+    done = init(
+        "squad.json",
+        "--yes",
+        "--field",
+        "references=answers.text",
+        "--match",
+        "text",
+        "--rows",
+        "paragraphs.qas",
+    )
+    assert done.exit_code == 0, done.output
+    assert "1 record of the file" in done.stdout and "6 rows" in done.stdout
+    assert earning(folder) == PLACES
+    items = compile_spec(folder / "gridcard.toml").study.items["squad"].sampled
+    assert [item.context for item in items] == ["Cities are here."] * 4 + ["And here."] * 2
+
+
+def test_parallel_lists_of_questions_are_rows(folder: Path) -> None:
+    record = {
+        "article": "Cities are here.",
+        "questions": list(PLACES),
+        "options": [list(each) for each in OPTIONS],
+        "answers": ["B"] * len(PLACES),
+    }
+    (folder / "race.json").write_text(json.dumps([record]), "utf-8")
+    done = init("race.json", "--yes")
+    assert done.exit_code == 0, done.output
+    assert "each entry of `questions` is a question (--rows questions)" in done.stdout
+    assert earning(folder) == PLACES
+
+
+def test_a_file_that_is_one_record_is_read_by_the_way_to_its_rows(folder: Path) -> None:
+    answers = [[{"text": text, "isCorrect": text in CITIES.values()} for text in each] for each in OPTIONS]
+    asked = [{"prompt": q, "answers": each} for q, each in zip(PLACES, answers, strict=True)]
+    (folder / "app.json").write_text(json.dumps({"quiz": {"title": "Cities", "questions": asked}}), "utf-8")
+    done = init("app.json", "--yes")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+
+
+def test_aiken_is_read_as_moodle_reads_it(folder: Path) -> None:
+    blocks = [
+        f"{query}\n{mark('A')} {first}\n{mark('B')} {city}\n{mark('C')} {last}\nANSWER: B\n"
+        for mark, (query, (first, city, last)) in zip(
+            ("{}.".format, "{})".format) * 3, zip(PLACES, OPTIONS, strict=True), strict=True
+        )
+    ]
+    (folder / "quiz.txt").write_bytes("\r\n".join("\n".join(blocks).split("\n")).encode())
+    done = init("quiz.txt", "--yes")
+    assert done.exit_code == 0, done.output
+    assert "Moodle's Aiken format" in done.stdout and earning(folder) == PLACES
+
+
+def test_codes_of_classes_stand_for_what_a_person_says(folder: Path) -> None:
+    rows = [{"premise": f"Premise {n}.", "hypothesis": f"Hypothesis {n}.", "label": n % 3} for n in range(9)]
+    (folder / "nli.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    stated = ("--field", "query=hypothesis", "--field", "context=premise")
+    place = chosen(init("nli.jsonl", *stated, answers="").stdout, "`label` names one of 3 classes")
+    done = init("nli.jsonl", *stated, answers=f"{place}\nyes\nmaybe\n-\n\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert "3 of 9 rows do not follow the format and are left out" in done.stdout
+    assert set(earning(folder).values()) == {"yes", "maybe"}
+
+
+def test_responses_that_somebody_rated_are_no_right_answers(folder: Path) -> None:
+    rows = [{"prompt": q, "chosen": f"{q} It is so.", "rejected": "I do not know."} for q in PLACES]
+    (folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    done = init("pairs.jsonl", "--yes")
+    assert done.exit_code == 2
+    assert "`chosen` and `rejected` hold responses of models" in done.stderr
+
+
+def test_quotes_are_letters_where_tabs_separate_and_they_do_not_close(folder: Path) -> None:
+    rows = [f'"{query} she said\t{city}' for query, city in PLACES.items()]
+    (folder / "said.tsv").write_text("\n".join(["question\tanswer", *rows, ""]), "utf-8")
+    done = init("said.tsv", "--yes", "--field", "references=answer", "--match", "text")
+    assert done.exit_code == 0, done.output
+    assert next(iter(earning(folder))) == f'"{next(iter(PLACES))} she said'

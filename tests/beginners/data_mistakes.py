@@ -94,7 +94,7 @@ DATA_MISTAKES = (
     DataMistake("columns instead of rows", "m.json",
                 json.dumps({name: [row[name] for row in choices()] for name in choices()[0]}).encode(), (),
                 'orient="records"', mended=("m.json", json.dumps(choices()).encode())),
-    DataMistake("no header", "m.csv", b"\n".join(GOOD.splitlines()[1:]), (), "the first row has to name the columns",
+    DataMistake("no header", "m.csv", b"\n".join(GOOD.splitlines()[1:]), (), "--no-header where the first row is data",
                 mended=("m.csv", GOOD)),
     DataMistake("a Cyrillic letter", "m.csv", as_csv(CYRILLIC), (), "U+0421, CYRILLIC CAPITAL LETTER ES",
                 mended=("m.csv", GOOD)),

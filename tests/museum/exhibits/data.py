@@ -8,6 +8,7 @@ from typing import Any
 from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.adapters.benchmarks import crows_pairs, toxigen
+from gridc.compiler.inputs.loaders import cells
 from gridc.compiler.inputs.loaders import rows as rows_loader
 from gridc.compiler.instrument import item, options, render, setting
 from gridc.compiler.instrument import score as scoring
@@ -129,7 +130,7 @@ THREE = "a field that a data frame left empty is no option (`gold.is_empty`)"
     "questions with three options have a fourth one, nan",
     "tables of questions that a data frame wrote",
     THREE,
-    without(rows_loader, "is_empty", lambda value: value is None or value == ""),
+    without(cells, "is_empty", lambda value: value is None or value == ""),
 )
 def nan_is_an_option(room: Any, patch: MonkeyPatch) -> set[str]:
     spec = CHOICES.replace('options = ["a", "b", "c"]', 'options = ["a", "b", "c", "d"]')

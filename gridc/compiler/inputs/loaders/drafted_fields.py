@@ -313,6 +313,8 @@ def _in_one_text(name: str, rows: Sequence[Row]) -> bool:
 def _option_marks(name: str, rows: Sequence[Row]) -> list[str]:
     """The marks that every text of a column has between parts, none of them empty."""
     texts = [str(at(row, name)).strip() for row in _having(name, rows)]
+    if 2 * len(texts) < len(rows):
+        return []
     return [mark for mark in OPTION_MARKS if all(_parts(text, mark) for text in texts)]
 
 
@@ -387,7 +389,7 @@ def _unclear(
             return UnclearColumns(message, help, (numbered,))
         message = "which column is what is asked is not clear"
         flat = all(isinstance(value, str) for row in rows for value in row.values())
-        if flat and not names[0].startswith(UNNAMED):
+        if flat and names and not names[0].startswith(UNNAMED):
             message += " (--no-header where the first row is data)"
         way = AnswerWay("a column holds the question", "--field query=COLUMN", tuple(names[:LISTED]))
         return UnclearColumns(message, help, (way,))

@@ -209,15 +209,15 @@ def about(code: Any) -> str:
 def clause(text: str) -> str:
     """The first sentence of a text, without what a mark or a word adds to it."""
     sentence = re.split(r"(?<=\.)(?<!app\.)(?<!al\.)\s", " ".join(text.split()))[0].rstrip(".")
-    for mark in re.finditer(
-        r"[:;] | \(|, (?:for|with|by|over|under|and (?:how|what|which|whether)|in every|on every|where|because|compared) ",
-        sentence,
-    ):
+    for mark in ENDS.finditer(sentence):
         if len(sentence[: mark.start()].split()) >= SHORT:
             return sentence[: mark.start()].strip()
     return sentence
 
 
+ENDS = re.compile(
+    r"[:;] | \(|, (?:for|with|by|over|under|and (?:how|what|which|whether)|(?:i|o)n every|where|because) "
+)
 SHORT = 3
 """A clause that stands alone has at least so many words."""
 

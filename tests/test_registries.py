@@ -54,8 +54,8 @@ class Look(NamedTuple):
 class Kept:
     """A registry, or a table of what is imported late: the names of its things that a test tries one by one,
     how its functions look, and the page of the docs that tells users of each, by what it is `called` there.
-    `code` is what a thing does, and the first sentence of that what it `says` of itself, unless another is
-    stated."""
+    `code` is what a thing does, and the first clause of that what it `says` of itself, unless another is
+    stated. The page lists things by `group`."""
 
     things: Mapping[str, Any]
     tried: Callable[[], Collection[str]]
@@ -64,6 +64,7 @@ class Kept:
     called: Callable[[str], str] = lambda name: f"`{name}`"
     code: Callable[[Any], Any] = same
     says: Callable[[Any], str] | None = None
+    group: Callable[[Any], str] = lambda thing: ""
 
 
 def constants() -> dict[str, str]:
@@ -117,7 +118,8 @@ REGISTRIES = {
         FINDINGS,
         tried=imported_by_tests,
         code=lambda finding: finding.compute,
-        says=lambda finding: "On request. " * finding.on_request + (finding.about or about(finding.compute)),
+        says=lambda finding: finding.about or about(finding.compute),
+        group=lambda finding: "On request" if finding.on_request else "In every report",
     ),
     "estimates": Kept(
         ESTIMATES,
@@ -129,7 +131,7 @@ REGISTRIES = {
         tried=lambda: CORNERS,
         look=Look("gridc/reports/statements", ("Findings", "*BenchmarkFinding"), "Iterator[Statement]"),
         code=lambda row: row.say,
-        says=lambda row: f"{row.part.capitalize()}. {about(row.say)}",
+        group=lambda row: str(row.part).capitalize(),
     ),
     "loaders": Kept(
         LOADERS,
@@ -199,10 +201,25 @@ def alike(look: Look) -> Iterator[str]:
 
 
 def about(code: Any) -> str:
-    """The first sentence of what something says of itself, else of its module."""
+    """What something says of itself, else of its module, in a clause."""
     own = None if isinstance(code, ModuleType) else inspect.getdoc(code)
-    said = own or sys.modules[module_of(code)].__doc__ or ""
-    return re.split(r"(?<=\.)(?<!app\.)\s|\n\n", said.strip())[0].replace("\n", " ")
+    return clause(own or sys.modules[module_of(code)].__doc__ or "")
+
+
+def clause(text: str) -> str:
+    """The first sentence of a text, without what a mark or a word adds to it."""
+    sentence = re.split(r"(?<=\.)(?<!app\.)(?<!al\.)\s", " ".join(text.split()))[0].rstrip(".")
+    for mark in ENDS.finditer(sentence):
+        if len(sentence[: mark.start()].split()) >= SHORT:
+            return sentence[: mark.start()].strip()
+    return sentence
+
+
+ENDS = re.compile(
+    r"[:;] | \(|, (?:for|with|by|over|under|and (?:how|what|which|whether)|(?:i|o)n every|where|because) "
+)
+SHORT = 3
+"""A clause that stands alone has at least so many words."""
 
 
 def module_of(code: Any) -> str:
@@ -210,12 +227,18 @@ def module_of(code: Any) -> str:
 
 
 def rows(kept: Kept) -> str:
-    found = [
-        f"| `{name}` | {kept.says(thing) if kept.says else about(kept.code(thing))} | "
-        f"`{module_of(kept.code(thing)).removeprefix('gridc.')}` |"
-        for name, thing in kept.things.items()
-    ]
-    return "\n".join(["| name | what it is | in `gridc.` |", "|---|---|---|", *found, ""])
+    """One line for each thing, by group; names alone where users have a page."""
+    if kept.page:
+        return ", ".join(f"`{name}`" for name in kept.things) + "\n"
+    lines: list[str] = []
+    for group in dict.fromkeys(map(kept.group, kept.things.values())):
+        lines += [*[""] * bool(lines), f"*{group}*", ""] if group else []
+        lines += [
+            f"- `{name}`: {clause(kept.says(thing)) if kept.says else about(kept.code(thing))}"
+            for name, thing in kept.things.items()
+            if kept.group(thing) == group
+        ]
+    return "\n".join([*lines, ""])
 
 
 def test_this_knows_every_registry() -> None:

@@ -1,16 +1,13 @@
-"""Draws docs/architecture.svg: the rooms of gridc with the imports between them, and three ways through them;
-and lists every module in docs/architecture.md, with its first sentence.
+"""Draws docs/architecture.svg: the rooms of gridc with the imports between them, and three ways through them.
 
-    python -m tools.architecture            # writes both
-    python -m tools.architecture --check    # says whether they are what the code is today
+    python -m tools.architecture            # draws it
+    python -m tools.architecture --check    # says whether it is what the code is today
 
 The arrows are read from the imports. The stops of a way are named here; each must import, or be
 imported by, one of the stops before it, so that a way that the code no longer takes is an error.
 """
 
 import argparse
-import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -21,8 +18,6 @@ import gridc
 
 ROOT = Path(gridc.__file__).parent.parent
 DRAWING = ROOT / "docs" / "architecture.svg"
-DOCUMENT = ROOT / "docs" / "architecture.md"
-BEGIN, END = "<!-- modules -->\n", "<!-- /modules -->"
 
 ROOMS: Sequence[Mapping[str, str]] = (
     {"cli": "arguments in, text out"},
@@ -192,46 +187,15 @@ text {{ fill: #234; }}
 """
 
 
-def listed() -> str:
-    """Every module by its folder, with the first sentence of its docstring. A command of the command line is
-    a module of its name, and what registers stands in docs/registries.md."""
-    folders = sorted({path.parent for path in (ROOT / "gridc").rglob("*.py")})
-    lines: list[str] = []
-    for folder in folders:
-        name = folder.relative_to(ROOT).as_posix()
-        if name == "gridc/cli" or name.startswith("gridc/adapters"):
-            continue
-        rows = [
-            f"- `{path.stem}`: {first_sentence(path)}"
-            for path in sorted(folder.glob("*.py"))
-            if not path.stem.startswith("__")
-        ]
-        if rows:
-            lines += [f"**{name}**", "", *rows, ""]
-    return "\n".join(lines)
-
-
-def first_sentence(path: Path) -> str:
-    """Of what a module says of itself."""
-    said = " ".join((ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split("\n\n")[0].split())
-    return re.split(r"(?<=[a-z)`\"]\.) ", said)[0]
-
-
-def with_modules(page: str) -> str:
-    """The page, with the list of modules as it is today."""
-    before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}{listed()}{END}{rest.partition(END)[2]}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="write nothing")
     given = parser.parse_args()
-    for path, made in ((DRAWING, drawn(graph())), (DOCUMENT, with_modules(DOCUMENT.read_text("utf-8")))):
-        if not given.check:
-            path.write_text(made, "utf-8")
-        elif not path.exists() or path.read_text("utf-8") != made:
-            raise SystemExit(f"docs/{path.name} is of another code: python -m tools.architecture")
+    made = drawn(graph())
+    if not given.check:
+        DRAWING.write_text(made, "utf-8")
+    elif not DRAWING.exists() or DRAWING.read_text("utf-8") != made:
+        raise SystemExit(f"docs/{DRAWING.name} is of another code: python -m tools.architecture")
 
 
 if __name__ == "__main__":

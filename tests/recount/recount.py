@@ -1,9 +1,9 @@
 """Every number of certificate.json, computed again from the store by a program of its own.
 
 Plain sqlite3, numpy and scipy; nothing of gridc is imported. What is computed follows the field descriptions
-of the certificate's schema, docs/certificates.md and docs/statistics.md. `recount` gives the certificate as
-it must be, without what is not a number. `differences` walks the real one and names every leaf that differs,
-and every leaf that nobody recounted and that is not on the short list of what is not a number.
+of the certificate's schema, docs/certificates.md, docs/statistics.md and README.md. `recount` gives the
+certificate as it must be, without what is not a number. `differences` walks the real one and names every leaf
+that differs, and every leaf that nobody recounted and that is not on the short list of what is not a number.
 
     python -m tests.recount.recount STORE CERTIFICATE FOLDER     # FOLDER: of the benchmarks' files
 """

@@ -30,7 +30,7 @@ TEXTS = (
     f"{HEAD}The Vintel and the Dapper were at the mill.\nWho sang?\nAnswer:",
 )
 CANDIDATES = ["The Vintel", "Not known", "A"]
-DOCS = Path(__file__).parents[2] / "docs" / "engine-inside.md"
+DOCS = Path(__file__).with_name("architectures.md")
 
 
 def calls() -> list[Call]:

@@ -465,7 +465,7 @@ def test_an_encoder_is_refused_in_bf16_too(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*MIXTURES, *DENSE])
 def test_trained_models_run_in_each_precision(kind: str, tmp_path: Path) -> None:
-    """`-s` prints the rows of the table in docs/engine-inside.md."""
+    """`-s` prints the rows of the last table in architectures.md."""
     folder = tmp_path / kind
     loss = trained(kind, folder, 150)
     assert loss < 2.5  # that of chance is 3.2

@@ -2,7 +2,7 @@
 
 The machine labels all rows and people some, drawn with the same chance each, the same rows of both models.
 `here` has to cover the share of these rows, `new` that of the world. `pytest -m slow -s` prints the figures
-of docs/sizes.md; the normal tests play one world of each kind, and see what a mutant gets wrong.
+of tests/worlds/tables.md; the normal tests play one world of each kind, and see what a mutant gets wrong.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """Every number of SafetyRepro's tables that follows from other published numbers, by the shipped functions.
 
 `safetyrepro.json` holds the tables as printed. Where the paper contradicts itself the test says so by
-asserting the contradiction; docs/statistics.md lists them.
+asserting the contradiction; published.md beside this lists them.
 """
 
 import json

@@ -3,7 +3,7 @@
 The paper prints no cell, so `published_grids.json` holds grids that a search found: every printed number of
 a table holds at once on one of them. A test here computes the table from the grid and compares it with
 print, so it fails when the function that computes it is broken, and the grid itself shows that the tables
-can all be true together. What no grid can show is listed in docs/statistics.md.
+can all be true together. What no grid can show is listed in published.md beside this.
 """
 
 import json

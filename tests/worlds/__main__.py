@@ -1,5 +1,5 @@
 """`python -m tests.worlds [--budget N] [--seed N] [--keep] [WORDS ...]`: the worst world of every game whose
-name has one of these words in it. `--keep` writes them down, for the tests and for docs/sizes.md.
+name has one of these words in it. `--keep` writes them down, for the tests and for tables.md.
 
 `--families N [--studies N]` plays the intervals in N studies of the papers' sizes instead, and shows what
 misses too often."""

@@ -1,4 +1,4 @@
-"""The worst worlds that were found, as a file, and the table of docs/sizes.md that is made of it."""
+"""The worst worlds that were found, as a file, and the table of tables.md that is made of it."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.worlds.search import Share, World, Worst
 
 FILE = Path(__file__).with_name("worst.json")
-PAGE = Path(__file__).parents[2] / "docs" / "sizes.md"
+PAGE = Path(__file__).with_name("tables.md")
 SHOWN = 0.02
 """The page says what a world is like from this share on."""
 OPEN, CLOSE = "<!-- worlds -->", "<!-- /worlds -->"
@@ -59,7 +59,7 @@ def keep(worst: Kept) -> None:
 
 
 def table(rows: Mapping[str, Kept]) -> str:
-    """The rows of docs/sizes.md; what would say the same of several is one row, in the place of the first."""
+    """The rows of tables.md; what would say the same of several is one row, in the place of the first."""
     found: dict[str, list[str]] = {}
     for each in rows.values():
         share_of = each.share

@@ -20,7 +20,7 @@ SAID = {
     "the interval of a ratio of odds misses",
     "the interval of a function of totals misses (a difference of quotients)",
 }
-"""What docs/sizes.md says is false more often than its level."""
+"""What docs/sizes.md and tables.md say is false more often than its level."""
 
 
 def cornered(world: World, random: np.random.Generator) -> bool:

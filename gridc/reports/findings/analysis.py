@@ -542,6 +542,7 @@ def _robustness(spec: Spec, shared: Sequence[CellScore], outcomes: Outcomes) -> 
 
 
 def _maxima(record: RunRecord) -> tuple[MaximumRow, ...]:
+    """The largest SDI and flip rates of all models, with intervals."""
     spec = record.plan.study.spec
     return maxima(spec, [*cells_by_benchmark(spec, record.scores).values()])
 
@@ -550,6 +551,7 @@ MAXIMA: Finding[tuple[MaximumRow, ...]] = Finding("maxima", _maxima, ())
 
 
 def _largest_rho(record: RunRecord) -> MaximumRow | None:
+    """The largest rho of all measurands, with its interval."""
     spec = record.plan.study.spec
     return largest_rho(spec, [*cells_by_benchmark(spec, record.scores).values()])
 

@@ -786,8 +786,6 @@ def _stated_fields(stated: Sequence[ColumnStatement], table: Records) -> dict[st
                 "--field expected=COLUMN, or --field gold=COLUMN, names it",
             )
         fields[key] = FieldValue(column=fields[key], map=words)
-        if key == "gold" and "options" not in fields:
-            fields["options"] = OptionList(constant=tuple(dict.fromkeys(words.values())))
     return fields
 
 

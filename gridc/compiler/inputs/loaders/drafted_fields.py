@@ -112,7 +112,7 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
         options = _in_words_of(fields.get("query"), names, rows) or _choice(names, rows)
         if isinstance(options, UnclearColumns):
             return options
-        fields = {**options, **fields}
+        fields = {**(options or _meant_options(fields.get("gold"))), **fields}
     named = fields.get("options", ())
     one = named[0] if isinstance(named, tuple) and len(named) == 1 else None
     if one is not None and _is_text(one, rows) and not _all_lists(one, _having(one, rows)):
@@ -261,6 +261,13 @@ def _in_words_of(query: Any, names: Sequence[str], rows: Sequence[Row]) -> dict[
         if stem and name != query and name.endswith(mark + suffix) and _all_lists(name, _having(name, rows))
     ]
     return {"options": (alike[0],)} if len(alike) == 1 else {}
+
+
+def _meant_options(gold: Any) -> dict[str, Any]:
+    """What the words of a gold column stand for, as the options of every row."""
+    if not isinstance(gold, FieldValue) or gold.map is None or len(set(gold.map.values())) < 2:
+        return {}
+    return {"options": OptionList(constant=tuple(dict.fromkeys(gold.map.values())))}
 
 
 def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | UnclearColumns:

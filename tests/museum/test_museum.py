@@ -2,8 +2,8 @@
 
 Every exhibit is a small study, or an instrument with one published defect put into it. It must be caught by
 the code named for it, and it must escape once that one check is taken away: so no check is idle, and
-none is caught by another's accident. README.md lists them, in the order of the rooms below, and docs/museum.md
-those that have a code.
+none is caught by another's accident. README.md lists them, in the order of the rooms below, and
+docs/museum.md those that have a code.
 """
 
 from pathlib import Path

@@ -2,7 +2,8 @@
 
 Every exhibit is a small study, or an instrument with one published defect put into it. It must be caught by
 the code named for it, and it must escape once that one check is taken away: so no check is idle, and
-none is caught by another's accident. `docs/museum.md` lists them, in the order of the rooms below.
+none is caught by another's accident. README.md lists them, in the order of the rooms below, and
+docs/museum.md those that have a code.
 """
 
 from pathlib import Path
@@ -15,7 +16,8 @@ from gridc.diagnostics.errors import CODES
 from tests.museum.exhibit import EXHIBITS, Exhibit
 from tests.museum.exhibits import answered, asked, computed, data, designed, gated, inferred, kept, reported
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "museum.md"
+DOCUMENT = Path(__file__).with_name("README.md")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "museum.md"
 ROOMS = (designed, asked, data, answered, computed, reported, inferred, gated, kept)
 RELEASED = "Safety Under Scaffolding, released code, "
 """What the document says once, of FINDINGS and D."""
@@ -38,7 +40,6 @@ def test_the_sound_study_is_no_exhibit(room: Any) -> None:
 
 
 def test_the_catalogue_lists_every_exhibit_and_no_other() -> None:
-    rows = [line for line in DOCUMENT.read_text("utf-8").splitlines() if line.startswith("| ")][1:]
     caught = [
         f"`{each.caught}`: {CODES[each.caught].title}" if each.caught in CODES else each.caught
         for each in CATALOGUE
@@ -47,4 +48,18 @@ def test_the_catalogue_lists_every_exhibit_and_no_other() -> None:
         f"| {each.defect} | {each.source.removeprefix(RELEASED)} | {how} |"
         for each, how in zip(CATALOGUE, caught, strict=True)
     ]
-    assert rows == expected, "\n".join(expected)
+    assert rows(DOCUMENT) == expected, "\n".join(expected)
+
+
+def test_the_page_lists_every_exhibit_that_has_a_code() -> None:
+    expected = [
+        f"| {each.defect} | {each.source.removeprefix(RELEASED)} | `{each.caught}` |"
+        for each in CATALOGUE
+        if each.caught in CODES
+    ]
+    assert rows(PAGE) == expected, "\n".join(expected)
+
+
+def rows(document: Path) -> list[str]:
+    """Those of its table, without the head."""
+    return [line for line in document.read_text("utf-8").splitlines() if line.startswith("| ")][1:]

@@ -17,11 +17,16 @@ BEGIN, END = "<!-- quantities -->\n", "<!-- /quantities -->"
 
 
 def table() -> str:
-    rows = [
-        f"| `{quantity.name}` | {quantity.what} | {quantity.measure} | [{quantity.docs}]({quantity.docs}) |"
-        for quantity in QUANTITIES.values()
-    ]
-    return "\n".join(["| `kind` | what it is | in | defined in |", "|---|---|---|---|", *rows, ""])
+    """Each quantity under the section that defines it, with its measure unless that is a share."""
+    lines: list[str] = []
+    for section in dict.fromkeys(quantity.docs for quantity in QUANTITIES.values()):
+        lines += [*[""] * bool(lines), f"[{section}]({section}):", ""]
+        lines += [
+            f"- `{each.name}`: {each.what}" + f" ({each.measure})" * (each.measure != "share")
+            for each in QUANTITIES.values()
+            if each.docs == section
+        ]
+    return "\n".join([*lines, ""])
 
 
 def test_the_page_lists_them(request: pytest.FixtureRequest) -> None:

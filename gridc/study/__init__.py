@@ -6,7 +6,7 @@
 
 Every call reads the files as they are now, as a command does, and imports what it needs when it is made. What
 cannot be done is a `GridcError` with diagnostics; no other exception says that a spec, a store or a file is
-wrong. docs/python.md has the tables column by column.
+wrong. docs/python.md lists the columns of the tables.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -29,7 +29,7 @@ ITEM = Item("q", "Who did it?", ("He", "Unknown", "She"), gold=1, unknown=1, con
 
 @pytest.mark.parametrize("each", EVERY, ids=lambda each: each.name)
 def test_a_measurand_is_documented_and_its_prompt_can_be_rendered(each: Measurand) -> None:
-    listed = f"| `{each.name}` | {each.title} | {each.package}, {each.task} |"
+    listed = f"| `{each.name}` | {each.title} |"
     assert listed in (REPOSITORY / "docs" / "measurands.md").read_text("utf-8")
     assert each.differs
     if "prompt" in each.effects and not each.prompt_digest:

@@ -1,5 +1,5 @@
-"""The specs of docs/designs.md about what answers cost and how far they agree, on servers whose answers and
-usage are known: killed, resumed, verified, and counted again."""
+"""The specs of docs/designs.md, and of designs.md here, about what answers cost and how far they agree, on
+servers whose answers and usage are known: killed, resumed, verified, and counted again."""
 
 import json
 import re

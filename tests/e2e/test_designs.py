@@ -1,5 +1,6 @@
-"""The specs of docs/designs.md on servers whose answers are known: each runs to `verify`, and what it states
-is counted again with another program."""
+"""The specs of docs/designs.md, and those of designs.md here, on servers whose answers are known.
+
+Each runs to `verify`, and what it states is counted again with another program."""
 
 import json
 import re
@@ -20,7 +21,7 @@ from tests.studies import Finished, Messages, Script, Scripted
 from tools.servers.batches import BatchServer
 from tools.servers.http import Asked, Reply, Server
 
-BLOCKS = read(ROOT / "docs" / "designs.md").blocks
+BLOCKS = [*read(ROOT / "docs" / "designs.md").blocks, *read(Path(__file__).with_name("designs.md")).blocks]
 SPECS = [block.text for block in BLOCKS if block.does == "design"]
 ADDRESS = "http://localhost:8000/v1"
 MOST_LINES = 45
@@ -33,7 +34,7 @@ def spec_of(study: str) -> str:
 
 def program_of(study: str) -> str:
     """The functions that stand below a spec, before the next one."""
-    at = next(place for place, block in enumerate(BLOCKS) if f'id = "{study}"' in block.text)
+    at = next(place for place, block in enumerate(BLOCKS) if f'study = {{ id = "{study}"' in block.text)
     return next((block.text for block in BLOCKS[at + 1 : at + 2] if block.does == "scorers"), "")
 
 

@@ -29,11 +29,12 @@ from tests.fuzz.mutate import places, toml, value_at
 TAPLO = Path(sys.executable).with_name("taplo")
 STUDIES = ROOT / "tests" / "e2e" / "pages" / "studies"
 BASE = ROOT / "tests" / "golden" / "diagnostics" / "base.toml"
+DESIGNS = ("docs/designs.md", "tests/e2e/designs.md")
 
 
 def specs() -> Iterator[tuple[str, Path, str]]:
     """Every spec in docs, specs and the repository's own, with the folder that its base lies in."""
-    for page in map(read, PAGES):
+    for page in map(read, [*PAGES, ROOT / "tests" / "e2e" / "designs.md"]):
         for block in page.blocks:
             if block.does in ("toml", "design", "file") and block.language == "toml":
                 if block.text.startswith("gridcard = ") or "[study]\n" in block.text:
@@ -67,7 +68,7 @@ def refused(values: dict[str, Any]) -> list[str]:
 def test_there_are_specs_with_every_shorthand() -> None:
     texts = "\n".join(text for _, text in SPECS.values())
     assert len(SPECS) > 60
-    assert sum(place.startswith("docs/designs.md") for place in SPECS) == 16
+    assert sum(place.startswith(DESIGNS) for place in SPECS) == 16
     assert {place.partition(":")[0] for place in SPECS} >= {"docs/keys.md", "specs/smol.toml"}
     for shorthand in ('id = ["', '"{id}', "values = {", "levels = {", "extends = "):
         assert shorthand in texts, shorthand
@@ -125,7 +126,7 @@ def test_what_the_models_schema_refuses_of_a_spec_written_out_the_published_one_
     """In short or written out: a misspelt key, a value of another type. And what gridc takes, it takes."""
     before = Draft202012Validator(jsonschema.model_schema("gridcard"))
     caught = kept = 0
-    for place in [place for place in SPECS if place.startswith(("docs/designs.md", "docs/keys.md"))]:
+    for place in [place for place in SPECS if place.startswith((*DESIGNS, "docs/keys.md"))]:
         folder, text = SPECS[place]
         for path, changed in mutants(tomllib.loads(text)):
             source = parse_source(toml(changed), folder / "gridcard.toml")

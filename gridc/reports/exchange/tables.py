@@ -1,6 +1,6 @@
 """Gives a study as tables for pandas, polars and DuckDB: its scores, samples, calls, pairs and hypotheses.
 
-`COLUMNS` is the data dictionary of the first three; docs/python.md prints it. Pairs and hypotheses
+`COLUMNS` is the data dictionary of the first three; docs/python.md lists its names. Pairs and hypotheses
 are flattened rows of the certificate: their columns, and what each means, follow from its schema. Rows are
 read from the store in batches, so that a table need not fit the memory twice, and a reader not at all.
 """

@@ -285,7 +285,10 @@ def test_a_page_is_what_happens(page: str, done: Callable[[str], Path]) -> None:
 
 # tests/e2e/test_reasoning.py serves the models that are behind an address.
 RECIPES = [
-    block for block in READ["docs/recipes.md"].blocks if block.does == "toml" and "base_url" not in block.text
+    block
+    for page in (READ["docs/recipes.md"], read(Path(__file__).with_name("recipes.md")))
+    for block in page.blocks
+    if block.does == "toml" and "base_url" not in block.text
 ]
 
 

@@ -17,7 +17,8 @@ from tests.e2e.pages.test_pages import STUDIES, Session
 from tests.studies import Finished, Messages, Script, Scripted
 from tools.servers.http import Server
 
-RECIPES = [block for block in read(ROOT / "docs" / "recipes.md").blocks if block.does == "toml"]
+PAGES = (ROOT / "docs" / "recipes.md", Path(__file__).with_name("recipes.md"))
+RECIPES = [block for page in PAGES for block in read(page).blocks if block.does == "toml"]
 
 
 def rows_of(name: str) -> list[dict[str, Any]]:

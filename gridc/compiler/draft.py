@@ -144,7 +144,9 @@ EXAMPLES = {
 ONE_ANSWER = "none"
 """Said of a column of which each text is one right answer, whatever marks it has."""
 OF_FIELDS = ("field", "constant")
-"""Statements about a field; a `label` is about a word in one."""
+"""Statements about a field."""
+OF_WORDS = ("label",)
+"""Statements about a word in a field."""
 LISTS = ("options", "references", "tags")
 """Fields that several columns make up."""
 
@@ -777,7 +779,7 @@ def _stated_fields(stated: Sequence[ColumnStatement], table: Records) -> dict[st
             column = SplitColumn(column=statement.key, split=mark) if several else (statement.key,)
             fields["options" if fields.get("options") == (statement.key,) else "references"] = column
     _add_speakers(fields, stated, table)
-    words = {statement.key: statement.value for statement in stated if statement.kind == "label"}
+    words = {statement.key: statement.value for statement in stated if statement.kind in OF_WORDS}
     if words:
         key = "expected" if isinstance(fields.get("expected"), str) else "gold"
         if not isinstance(fields.get(key), str):

@@ -13,9 +13,10 @@ OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./([^)#]+)(?:#[^)]*)?\)")
 """A link to a file of the repository that is no page."""
 CONTENTS = {
     "Tutorials": "tutorial tasks from-lm-eval from-inspect keys refusals language terms",
-    "How to": "check recipes sharing prml logs leaderboards compare gate api judging scaffolds plugins distributed "
-    "curves viewer audit designs tables studies",
-    "Reference": "faq other-tools commands reference benchmarks measurands python store engine estimates versions",
+    "How to": "check recipes sharing prml logs leaderboards compare gate api judging scaffolds plugins "
+    "distributed curves viewer audit designs tables studies",
+    "Reference": "faq other-tools commands reference benchmarks measurands python store engine estimates "
+    "versions",
     "Explanation": "certificate-in-words certificates report scorecard stamps verification threat-model "
     "blinding statistics sizes engine-inside museum architecture additions registries",
 }

@@ -184,6 +184,15 @@ def mapped(**fields: Any) -> dict[str, Any]:
             "benchmark.1.loading": {"fields": {"query": "ask", "options": ["a", "b", "c"], **fields}}}
 
 
+PEOPLE = {"user": "Person", "assistant": "Machine"}
+
+
+def spoken_in(column: str, **names: str) -> dict[str, Any]:
+    """Items whose conversation names its speakers in words of its own."""
+    return {"benchmark.1.loading.fields.query": LEFT_OUT,
+            "benchmark.1.loading.fields.messages": {"column": column, **names}}
+
+
 NEEDED = {"hypothesis.1.where": {"benchmark": "rows", "model": "two"}}
 HYPOTHESIS = {"family": LEFT_OUT, "claim": "otherwise", "where": {"decoding": "greedy"}, "each": "model"}
 ASSESSOR = {
@@ -247,6 +256,7 @@ TRIED = (
             "wording": {"families": ["Well?"]}}}),
         "messages": Beside("heard", {"benchmark.1.loading.fields.query": LEFT_OUT,
             "benchmark.1.loading.fields.messages": "told"}),
+        "system": Beside("briefer", {"benchmark.1.loading.fields.system": "brief"}),
         "tools": Beside("others", {"benchmark.1.loading.fields.tools": "tools",
             "harness.scaffold": {"kind": "react"}})}),
     Tried("Fields", "judged", "benchmark.0.loading.fields", "asked", {"functions": Beside("others", CALLED)}),
@@ -260,6 +270,21 @@ TRIED = (
         "constant": Beside(["red", "green"], mapped(options={"constant": ["green", "red"]}, gold="right"))}),
     Tried("SplitColumn", "asked", "benchmark.1.loading.fields.references", "asked", {
         "column": Beside("about", SPLIT), "split": Beside("has", SPLIT)}),
+    Tried("SpeakerColumn", "asked", "benchmark.1.loading.fields.messages", "asked", {
+        "column": Beside("chatted", spoken_in("overheard", **PEOPLE)),
+        "assistant": Beside("Other", spoken_in("chatted", **PEOPLE)),
+        "speaker": Beside("by", spoken_in("meeting", speaker="who", text="says", system="Rules", **PEOPLE)),
+        "text": Beside("means", spoken_in("meeting", speaker="who", text="says", **PEOPLE))}),
+    Tried("SpeakerColumn", "asked", "benchmark.1.loading.fields.messages", "refused", {
+        "user": Beside("Nobody", spoken_in("chatted", **PEOPLE)),
+        "system": Beside(LEFT_OUT, spoken_in("briefed", system="Rules", **PEOPLE))}),
+    Tried("Loading", "asked", "benchmark.1.loading", "asked", {
+        "header": Beside("none", {"benchmark.1.source": "path:numbered.csv", "benchmark.1.loading": {
+            "fields": {"query": "column 1", "options": ["column 2", "column 3", "column 4"],
+            "gold": {"constant": "A"}}}}),
+        "rows": Beside("hard", {"benchmark.1.source": "path:nested.json", "benchmark.1.loading": {
+            "rows": "easy", "gold": "index", "fields": {"query": "ask", "options": ["a", "b", "c"],
+            "gold": "right", "id": "name"}}})}),
     Tried("Loading", "asked", "benchmark.0.loading", "asked", {"task": Beside("classify", {**PROMPTS,
         "benchmark.0.option_order": "file", "harness.method": "extract"})}),
     Tried("Loading", "asked", "benchmark.1.loading", "asked", {"gold": Beside("one_based",

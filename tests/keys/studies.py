@@ -103,7 +103,14 @@ def write_files(folder: Path) -> None:
             "told": talk(f"What is {number}?"), "heard": talk("Well?"),
             "tools": [{"name": "find", "results": {"*": "x"}}],
             "others": [{"name": "buy", "results": {"*": "x"}}],
-            "turned": [*"zyx"],
+            "turned": [*"zyx"], "brief": f"Be brief about {number}.", "briefer": "Be briefer.",
+            "chatted": f"Person: Hello.\nOther: Hm.\nMachine: Yes?\nPerson: What is {number}?",
+            "overheard": f"Person: Hello.\nMachine: Yes?\nPerson: Who is {number}?",
+            "briefed": f"Rules: Be kind.\nPerson: What is {number}?",
+            "meeting": [
+                {"who": who, "by": by, "says": f"{who} on {number}", "means": f"{by} on {number}"}
+                for who, by in (("Person", "Rules"), ("Machine", "Person"), ("Person", "Machine"))
+            ],
         })  # fmt: skip
     reworded = ({**row, "ask": f"In other words: {row['ask']}"} for row in rows)
     (folder / "reworded.jsonl").write_text("".join(json.dumps(row) + "\n" for row in reworded), "utf-8")
@@ -118,6 +125,12 @@ def write_files(folder: Path) -> None:
     broken = {**rows[0], "ask": "", "name": "broken", "also": "broken too"}
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     (folder / "broken.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, broken]), "utf-8")
+    numbered = [f"column {place}" for place in range(1, 5)]
+    (folder / "numbered.csv").write_text(
+        "\n".join(",".join(line) for line in [numbered, *([row["ask"], *OPTIONS] for row in rows)]), "utf-8"
+    )
+    nested = json.dumps([{"easy": rows[:24], "hard": rows[24:]}])
+    (folder / "nested.json").write_text(nested, "utf-8")
     shutil.copy(SHIPPED / "pocket_bbq.jsonl", folder / "again.jsonl")
     from_one = ({**row, "right": row["right"] + 1} for row in rows)
     (folder / "from_one.jsonl").write_text("".join(json.dumps(row) + "\n" for row in from_one), "utf-8")

@@ -23,7 +23,7 @@ from gridc.compiler.instrument.scaffolds import PROCEDURES
 from gridc.compiler.instrument.versions import PARTS
 from gridc.registry import Registry
 from gridc.reports.estimates import ESTIMATES
-from gridc.reports.exchange import EXPORTS
+from gridc.reports.exchange import EXPORTS, TRACKERS
 from gridc.reports.findings.run_record import FINDINGS, Finding, reported
 from gridc.reports.statements.statement import SHELF
 from gridc.runtime.engines import OPENERS
@@ -176,6 +176,15 @@ REGISTRIES = {
         look=Look("gridc/adapters/exports", ("Compiled", "Lock", "Path", "Path"), "Path"),
         code=lambda form: import_module(f"gridc.{form.module}").export,
         says=lambda form: form.help,
+    ),
+    "trackers": Kept(
+        TRACKERS,
+        tried=lambda: mentioned(TRACKERS, r'log_to\("{}"'),
+        page="sharing.md",
+        called=lambda name: f"gridc export {name}",
+        look=Look("gridc/adapters/exports", ("Sequence[TrackedRun]", "Sequence[Path]", "str"), "list[str]"),
+        code=lambda tracker: import_module(f"gridc.{tracker.module}").log,
+        says=lambda tracker: tracker.help,
     ),
     "pages": Kept(
         PAGES,

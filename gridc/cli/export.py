@@ -1,4 +1,4 @@
-"""`gridc export FORM`: one command for each row of `EXPORTS` and of `TABLES`."""
+"""`gridc export FORM`: one command for each row of `EXPORTS`, of `TRACKERS` and of `TABLES`."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import click
 
 from gridc.cli.options import JSON, print_json, study_command
 from gridc.study import OpenStudy
-from gridc.study.exports import EXPORTS, TABLES, Export
+from gridc.study.exports import EXPORTS, TABLES, TRACKERS, Export, Tracker
 
 
 @click.group(invoke_without_command=True)
@@ -14,7 +14,8 @@ from gridc.study.exports import EXPORTS, TABLES, Export
 @JSON
 @click.pass_context
 def export(ctx: click.Context, dictionary: bool, as_json: bool) -> None:
-    """Write a study in a form that others read: a bundle to verify, or tables for pandas, R and DuckDB."""
+    """Write a study in a form that others read: a bundle to verify, runs of an experiment tracker, or tables
+    for pandas, R and DuckDB."""
     if dictionary:
         _print_dictionary(as_json)
         ctx.exit()
@@ -62,6 +63,17 @@ def _command(name: str, form: Export) -> click.Command:
     return command
 
 
+def _tracker(name: str, tracker: Tracker) -> click.Command:
+    @click.command(name, help=tracker.help)
+    @study_command
+    @click.option("--project", help="The project or experiment that takes the runs. Default: the study's id.")
+    def command(study: OpenStudy, project: str | None) -> None:
+        for place in study.log_to(name, project):
+            click.echo(place)
+
+    return command
+
+
 def _table(name: str, help: str) -> click.Command:
     @click.command(name, help=f"{help} `gridc export --dictionary` says what each column holds.")
     @study_command
@@ -86,5 +98,7 @@ def _table(name: str, help: str) -> click.Command:
 
 for _name, _form in EXPORTS.items():
     export.add_command(_command(_name, _form))
+for _name, _tracked in TRACKERS.items():
+    export.add_command(_tracker(_name, _tracked))
 for _name, _help in TABLES.items():
     export.add_command(_table(_name, _help))

@@ -490,6 +490,14 @@ class OpenStudy:
             return export_table(self._place, form, None if to is None else Path(to), force, columns)
         return export(self._place, form, None if to is None else Path(to), producer)
 
+    def log_to(self, tracker: str, project: str | None = None) -> list[str]:
+        """Log one run for each model to an experiment tracker, `mlflow` or `wandb`: its scores with their
+        intervals, what is set, and the files of the report. The tracker's own environment variables say where
+        and as whom; `project` is the study's id by default. Where each run can be seen."""
+        from gridc.study.reporting import log_to
+
+        return log_to(self._place, tracker, project)
+
     def attach_card(
         self,
         readme: AnyPath,

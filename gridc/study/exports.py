@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from gridc.reports.exchange import EXPORTS, Export
+from gridc.reports.exchange import EXPORTS, TRACKERS, Export, Tracker
 
-__all__ = ["EXPORTS", "TABLES", "Export"]
+__all__ = ["EXPORTS", "TABLES", "TRACKERS", "Export", "Tracker"]
 
 TABLES: Mapping[str, str] = {
     "samples": "Every sample with its item, what was read of it and its score.",

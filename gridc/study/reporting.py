@@ -17,7 +17,7 @@ from gridc.reports import checklist, studies
 from gridc.reports import files as documents
 from gridc.reports.checklist import ReportCriterion
 from gridc.reports.differing_answers import most_stated
-from gridc.reports.exchange import EXPORTS, model_card
+from gridc.reports.exchange import EXPORTS, TRACKERS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.components import ATTRIBUTION, LABEL
 from gridc.reports.findings.conduct import cut_off_words
@@ -406,6 +406,17 @@ def export(place: Place, form: str, to: Path | None, producer: str | None = None
     results = place.store(compiled).parent
     target = to or results.with_name(f"{results.name}{chosen.suffix}")
     return chosen.write(compiled, lock, results, target, *([] if producer is None else [producer]))
+
+
+def log_to(place: Place, tracker: str, project: str | None) -> list[str]:
+    """One run for each model in an experiment tracker. Raises `UsageError` where there is no such tracker,
+    and `VerificationError` where the cards are not those of the store."""
+    if tracker not in TRACKERS:
+        message = f"no experiment tracker is called `{tracker}`"
+        raise UsageError([Diagnostic("GC000", message, help=did_you_mean(tracker, [*TRACKERS]))])
+    deck, _ = _cards(place, None)
+    results = place.store(place.compiled()).parent
+    return TRACKERS[tracker].log(deck, results, project or deck.study)
 
 
 def attach_card(

@@ -23,7 +23,7 @@ from gridc.compiler.instrument.readers import FORMS, READERS
 from gridc.compiler.instrument.scaffolds import PROCEDURES
 from gridc.compiler.preflight import task_files
 from gridc.diagnostics.errors import UsageError
-from gridc.reports.exchange import EXPORTS
+from gridc.reports.exchange import EXPORTS, TRACKERS
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.findings.rates import NAMED, mean_called
@@ -108,9 +108,12 @@ def test_every_reader_has_the_form_of_its_answers() -> None:
 
 
 def test_every_form_of_export_is_a_command_with_its_help(small: Path) -> None:
-    assert list(export.commands) == [*EXPORTS, *TABLES]
-    for name, form in EXPORTS.items():
-        assert form.help in CliRunner().invoke(export, [name, "--help"]).output.replace("\n ", "")
+    assert list(export.commands) == [*EXPORTS, *TRACKERS, *TABLES]
+    helps = [(name, form.help) for name, form in EXPORTS.items()]
+    helps += [(name, tracker.help) for name, tracker in TRACKERS.items()]
+    for name, help in helps:
+        assert help in CliRunner().invoke(export, [name, "--help"]).output.replace("\n ", "")
+    for form in EXPORTS.values():
         assert form.suffix and form.suffix not in {each.suffix for each in EXPORTS.values() if each != form}
     with pytest.raises(UsageError, match="no form of export is called `bundel`"):
         gridc.open(small).export("bundel")
@@ -135,7 +138,8 @@ def test_every_module_of_a_shelf_is_used(shelf: str) -> None:
     root = Path(gridc.__file__).parent
     sources = {path: path.read_text("utf-8") for path in root.rglob("*.py")}
     plugins = (root.parent / "docs" / "plugins.md").read_text("utf-8")
-    exports = {root / f"{form.module.replace('.', '/')}.py" for form in EXPORTS.values()}
+    modules = [form.module for form in EXPORTS.values()] + [row.module for row in TRACKERS.values()]
+    exports = {root / f"{module.replace('.', '/')}.py" for module in modules}
     for path in (root / shelf).glob("[a-z]*.py"):
         others = "".join([plugins, *(text for other, text in sources.items() if other != path)])
         name = path.stem

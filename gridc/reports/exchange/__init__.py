@@ -2,7 +2,7 @@
 
 One more form of export is a module of `gridc.adapters.exports` and a row of `EXPORTS`: the command, its help
 and the Python call follow from the row. It stands here, and not in the module, because help must not wait for
-what that imports.
+what that imports. An experiment tracker is a row of `TRACKERS` in the same way.
 """
 
 import os
@@ -19,6 +19,7 @@ from gridc.diagnostics.errors import Diagnostic, UsageError
 if TYPE_CHECKING:
     from gridc.compiler.compile import Compiled
     from gridc.compiler.lock.lock import Lock
+    from gridc.schema.card import CardDeck
 
 
 class Export(NamedTuple):
@@ -63,6 +64,35 @@ EXPORTS: Mapping[str, Export] = {
         "publish it before the run; `gridc verify` compares the manifests with the stamp",
         "reports.exchange.prml",
         names_producer=True,
+    ),
+}
+"""By the name that `gridc export` takes."""
+
+
+class Tracker(NamedTuple):
+    """An experiment tracker: its help, and the module of gridc that logs runs with its function `log`."""
+
+    help: str
+    module: str
+
+    def log(self, deck: "CardDeck", results: Path, project: str) -> list[str]:
+        """Log one run for each model, with the files of the report. Where each can be seen."""
+        from gridc.reports.exchange.tracked import files_of, tracked_runs
+
+        places: list[str] = import_module(f"gridc.{self.module}").log(
+            tracked_runs(deck), files_of(results), project
+        )
+        return places
+
+
+TRACKERS: Mapping[str, Tracker] = {
+    "mlflow": Tracker(
+        "Scores with their intervals as runs of MLflow, where MLFLOW_TRACKING_URI says.",
+        "adapters.exports.mlflow",
+    ),
+    "wandb": Tracker(
+        "Scores with their intervals as runs of Weights & Biases; WANDB_MODE=offline sends nothing.",
+        "adapters.exports.wandb",
     ),
 }
 """By the name that `gridc export` takes."""

@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, replace
+from functools import reduce
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +196,7 @@ def _read_by(lock: Lock, found: list[Diagnostic]) -> list[Diagnostic]:
 def stamped_words(lock: Lock, ran: str) -> str:
     """Whether the study that ran is the stamped one, behind `what is here are the ones that ...`."""
     if ran == lock.stamp:
-        return "were stamped"
+        return f"were stamped on {lock.created[:10]} at {lock.created[11:16]} UTC by the author's clock"
     return "were run, and depart from the stamp as the deviation log says"
 
 
@@ -606,6 +608,7 @@ _UNREAD = (None, None, None)
 
 
 REPORT_AGAIN = "`gridc report` writes it again from the store"
+ASK_AUTHOR = "the store and this file disagree, and whoever sent them can say why: ask for the folder again"
 
 
 @dataclass
@@ -651,7 +654,7 @@ def of_reports(
     figures = figures_in(folder)
     if not here and not figures:
         return
-    plan = Plan(compiled.study)
+    plan, way_out = Plan(compiled.study), ASK_AUTHOR if without_items else REPORT_AGAIN
     looks = [
         event.body
         for event in events
@@ -669,7 +672,7 @@ def of_reports(
             if looks
             else "there is a report, and no event records that it was made"
         )
-        yield Diagnostic("GC707", message, str([*here, *figures][0]), help=REPORT_AGAIN)
+        yield Diagnostic("GC707", message, str([*here, *figures][0]), help=way_out)
         return
     earlier = {digest for look in looks for digest in look.files.values()}
     tied = claimed_of_lock(events, plan.study_digest)
@@ -708,8 +711,10 @@ def of_reports(
             if same_code and data is not None and path.suffix == ".json":  # each sentence counts too
                 places = tuple(where for where, *_ in _json_differences(data, expected[name])) or places
             changed = f": {', '.join(places[:5])}{' and more' if len(places) > 5 else ''}" if places else ""
+            if data is not None and (places or path.suffix != ".json"):
+                changed += _first_difference(places[0] if places else "", data, expected[name])
             message = f"{name} is not what the store says{changed}"
-            yield Diagnostic("GC707", message, str(path), help=REPORT_AGAIN)
+            yield Diagnostic("GC707", message, str(path), help=way_out)
         elif path.suffix != ".json":
             unread.append(name)
             seen.made[name] = expected[name]
@@ -799,6 +804,28 @@ def _bytes(path: Path, most: int) -> bytes | None:
     if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
         return None
     return path.read_bytes()
+
+
+def _first_difference(place: str, data: bytes, expected: str) -> str:
+    """What a file says where it first departs, and what the store says there: at a `place` of JSON such as
+    `rows.0.score`, else on a line."""
+    if place:
+        try:
+            here, there = (reduce(_entry, place.split("."), json.loads(text)) for text in (data, expected))
+        except (LookupError, TypeError, ValueError, RecursionError):  # a key may have a dot
+            return ""
+        return f" ({shortened_json(here)}, by the store {shortened_json(there)})"
+    lines = data.decode("utf-8", "replace").splitlines(), expected.splitlines()
+    for number, (here, there) in enumerate(zip_longest(*lines, fillvalue=""), 1):
+        if here != there:
+            same = next((at for at, (a, b) in enumerate(zip(here, there, strict=False)) if a != b), 0)
+            said, says = (shortened_json(line[max(same - 20, 0) : same + 40], 90) for line in (here, there))
+            return f": line {number} has {said}, by the store {says}"
+    return ""
+
+
+def _entry(value: Any, key: str) -> Any:
+    return value[int(key)] if isinstance(value, list) else value[key]
 
 
 def _json_differences(data: bytes, text: str) -> list[tuple[str, Any, Any]]:

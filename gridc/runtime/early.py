@@ -100,10 +100,10 @@ class FirstAnswers:
         return UnreadableAnswers(unread, len(first)) if 2 * len(unread) > len(first) else None
 
 
-def first_answers(plan: Plan, store: Writer, stage: Stage) -> Iterator[FirstAnswer]:
-    """The answers of a stage that are there and count, in the order of the plan: of cells whose answers are
-    read from text by gridc alone. One that several cells read, each in its way, can be read if one of them
-    does: studies compare strict readers on purpose."""
+def first_answers(plan: Plan, store: Writer, stage: Stage, most: int | None = None) -> Iterator[FirstAnswer]:
+    """The answers of a stage that are there and count, in the order of the plan, `most` or all: of cells
+    whose answers are read from text by gridc alone. One that several cells read, each in its way, can be read
+    if one of them does: studies compare strict readers on purpose."""
     found: dict[tuple[str, str, str], FirstAnswer] = {}
     for cell in plan.cells():
         method = METHODS[cell.setting.method]
@@ -123,6 +123,9 @@ def first_answers(plan: Plan, store: Writer, stage: Stage) -> Iterator[FirstAnsw
                 found[key] = FirstAnswer(f"{item} ({cell.key})", text, None)
             elif not (declined or cut or not text.strip()):
                 found.setdefault(key, FirstAnswer(f"{item} ({cell.key})", text, unread))
+            if len(found) == most:
+                yield from found.values()
+                return
     yield from found.values()
 
 
@@ -135,14 +138,24 @@ def first_replies(plan: Plan, store: Writer, stage: Stage) -> Iterator[FirstAnsw
             yield FirstAnswer(f"call {ask.request.id[:12]}", str(answer.get("text", "")), ask.verdict.failure)
 
 
+OF_FORMS = (
+    "the model does not keep the form that it is asked for (`answer`): look at these, and ask for another "
+    "form or for none"
+)
 OF_MODELS = 'answer = "line" asks for a form; or have the prompt ask for what `reader` or `match` reads'
 OF_JUDGES = "state where its label stands (`reply`), and have the rubric ask for that"
 
 
 def watch_model(plan: Plan, store: Writer, stage: Stage) -> FirstAnswers:
     """The first answers of a model of the study."""
-    before = stage.calls - store.unanswered(stage.number)
-    return FirstAnswers(before, lambda: first_answers(plan, store, stage), OF_MODELS)
+    before = sum(1 for _ in first_answers(plan, store, stage, ENOUGH))
+    asks_form = any(
+        cell.setting.answer is not None
+        for cell in plan.cells()
+        if plan.study.models[cell.model].digest == stage.identity
+    )
+    ways = OF_FORMS if asks_form else OF_MODELS
+    return FirstAnswers(before, lambda: first_answers(plan, store, stage), ways)
 
 
 def watch_judge(plan: Plan, store: Writer, stage: Stage) -> FirstAnswers:

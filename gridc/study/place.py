@@ -52,10 +52,12 @@ class Place:
 
     def store(self, compiled: "CheckedSpec | Compiled") -> Path:
         """The path of the study's store. Raises `StoreError` (GC605) where the results folder is a link:
-        whoever made the study would choose where this person's files are written."""
+        whoever made the study would choose where this person's files are written; and `UsageError` (GC000) in
+        a bundle, to which nothing is added."""
         if self.results is not None:
             folder, places = self.results, [self.results]
         else:
+            require_no_bundle(compiled.source.path.parent)
             folder = compiled.source.path.parent / "results" / compiled.spec.study.id
             places = [folder.parent, folder]
         for place in places:
@@ -75,7 +77,9 @@ class Place:
         return log_path(self.spec)
 
     def stamped(self, online: bool = False) -> "tuple[Compiled, Lock]":
-        """The study and its lock. Raises `StampError` (GC403) when it has none, and as `compiled` does."""
+        """The study and its lock. Raises `StampError` (GC403) when it has none, `UsageError` in a bundle,
+        and as `compiled` does."""
+        require_no_bundle(self.spec.parent)
         compiled = self.compiled(online)
         return compiled, require_lock(compiled)
 
@@ -86,6 +90,20 @@ class Place:
 
         compiled, lock = self.stamped(online)
         return compiled, lock, require_reconciled(lock, compiled.study, self.log)
+
+
+def require_no_bundle(folder: Path) -> None:
+    """Raises `UsageError` (GC000) in a bundle: nothing is added to it, and what it holds has been run."""
+    from gridc.reports.exchange import is_bundle
+
+    if is_bundle(folder):
+        from gridc.diagnostics.errors import Diagnostic, UsageError
+
+        help = (
+            f"`gridc verify {folder}` checks it and `gridc view {folder}` shows it; its reports and "
+            "deviations are in results/. To go on with the study, copy spec, lock and items elsewhere"
+        )
+        raise UsageError([Diagnostic("GC000", "this folder is a bundle", str(folder), help=help)])
 
 
 def place_of(

@@ -17,8 +17,8 @@ from gridc.reports import checklist, studies
 from gridc.reports import files as documents
 from gridc.reports.checklist import ReportCriterion
 from gridc.reports.differing_answers import most_stated
-from gridc.reports.exchange import EXPORTS, TRACKERS, model_card
-from gridc.reports.exchange.bundle import is_bundle, verify_bundle
+from gridc.reports.exchange import EXPORTS, TRACKERS, is_bundle, model_card
+from gridc.reports.exchange.bundle import verify_bundle
 from gridc.reports.findings.components import ATTRIBUTION, LABEL
 from gridc.reports.findings.conduct import cut_off_words
 from gridc.reports.findings.findings import Findings, all_findings

@@ -34,7 +34,7 @@ from gridc.runtime.store.reader import AnswerWork, ModelPace, Progress
 from gridc.runtime.store.store import Store
 from gridc.schema.models import engine_kind
 from gridc.schema.spec import Spec
-from gridc.study.place import Place, RayCluster
+from gridc.study.place import Place, RayCluster, require_no_bundle
 from gridc.study.stamping import make_stamp
 
 __all__ = [
@@ -266,6 +266,7 @@ def merge(
 
 def status(place: Place) -> StatusReport:
     """How far the run of the study is."""
+    require_no_bundle(place.spec.parent)
     compiled = place.compiled()
     digest = stamp_of(compiled.study)
     if not has_tables(place.store(compiled)):

@@ -13,8 +13,8 @@ from gridc.compiler.preflight.consent import asked_of_hub
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
 from gridc.files import require_unlinked, write_atomic
 from gridc.numbers import percent
-from gridc.reports.exchange import prml
-from gridc.reports.exchange.bundle import is_bundle, verify_bundle
+from gridc.reports.exchange import is_bundle, prml
+from gridc.reports.exchange.bundle import verify_bundle
 from gridc.reports.verification import VerifiedStudy
 from gridc.reports.verification import verify_study as recompute
 from gridc.runtime.rerun import Draw, RepeatedCalls, of_providers
@@ -86,6 +86,8 @@ def verify(
         message = "a seed draws calls, and none are to be made again"
         raise UsageError([Diagnostic("GC000", message, help="`--rerun 1%` says how many")])
     folder = place.spec.parent
+    if not place.spec.exists():
+        place.checked()  # a path that is not there is a slip of whoever typed it, and no difference
     if is_bundle(folder):
         if rerun is not None:
             help = "verify the study itself, where its models are"

@@ -13,7 +13,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
 from gridc.reports import page_links
-from gridc.reports.exchange.bundle import is_bundle
+from gridc.reports.exchange import is_bundle
 from gridc.reports.exchange.recorded_study import ITEMS
 from gridc.reports.findings.curves import CurveFinding, curve_findings
 from gridc.reports.findings.item_counts import readings_of

@@ -19,7 +19,7 @@ from sqlite_utils import Database
 
 import gridc
 from gridc.diagnostics.errors import GridcError
-from gridc.reports.exchange.bundle import is_bundle
+from gridc.reports.exchange import is_bundle
 from gridc.runtime.store.events import Locked, Sealed, Stamped
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.tables import TABLES, migrations

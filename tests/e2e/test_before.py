@@ -17,7 +17,8 @@ from gridc.compiler.instrument import versions
 from gridc.compiler.lock.deviations import path_differences, read_document
 from gridc.compiler.lock.lock import read_lock
 from gridc.diagnostics.errors import StampError, VerificationError
-from gridc.reports.exchange.bundle import CRATE, MANIFEST
+from gridc.reports.exchange import MANIFEST
+from gridc.reports.exchange.bundle import CRATE
 from gridc.reports.exchange.recorded_study import json_bytes
 from gridc.reports.rendering import report_code_digest
 from gridc.reports.verification import same_behaviour

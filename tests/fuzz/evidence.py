@@ -17,6 +17,7 @@ import gridc
 from benchmarks.synthetic import fill
 from gridc.compiler.compile import compile_spec
 from gridc.diagnostics.errors import GridcError
+from gridc.reports import exchange
 from gridc.reports.exchange import bundle
 from gridc.schema.canonical import digest
 from tests.fuzz.mutate import places, value_at
@@ -128,7 +129,7 @@ class Evidence:
     def _list(self, path: Path) -> None:
         """The manifest of the bundle is mostly made to agree, or every change would be found by it alone."""
         folder = self._folder / "bundle"
-        manifest, name = folder / bundle.MANIFEST, path.relative_to(folder).as_posix()
+        manifest, name = folder / exchange.MANIFEST, path.relative_to(folder).as_posix()
         if path == manifest:
             return
         fresh = f"{bundle._digest_of(path)}  {name}\n"

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import gridc
 from gridc.compiler.lock.lock import Lock
 from gridc.diagnostics.errors import UsageError, VerificationError
-from gridc.reports.exchange.bundle import MANIFEST
+from gridc.reports.exchange import MANIFEST
 from gridc.reports.exchange.prml import canonical_yaml, manifest_differences, manifests
 from gridc.schema.canonical import digest_bytes
 from tests.e2e.conftest import command, make_study

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gridc.compiler.frontend.checks.aggregates import require_made_one
 from gridc.compiler.frontend.checks.inference import require_estimator
+from gridc.compiler.frontend.lookup import BUILTIN_MODELS
 from gridc.compiler.frontend.references import rubrics
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
@@ -514,6 +515,10 @@ def floating_alias(path: KeyPath, model: Model) -> Iterator[Hazard]:
     if engine_kind(model.engine).provider and not pinned:
         problem = f"`{model.source}` may change without notice"
         help_line = "name a dated snapshot"
+        if (BUILTIN_MODELS / model.source).is_dir():
+            help_line = (
+                f"`builtin:{model.source}` is the model that ships with gridc; of a provider, {help_line}"
+            )
         yield Hazard("GC507", problem, {"model": model.id}, None, help_line, (*path, "source"))
 
 

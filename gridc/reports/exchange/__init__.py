@@ -98,6 +98,15 @@ TRACKERS: Mapping[str, Tracker] = {
 """By the name that `gridc export` takes."""
 
 
+MANIFEST = "manifest-sha256.txt"
+"""The file of a bundle that lists the others."""
+
+
+def is_bundle(folder: Path) -> bool:
+    """Whether a folder says that it is a bundle."""
+    return (folder / MANIFEST).is_file()
+
+
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
     """A draft that becomes the folder when the context ends well, and of which nothing is left when it does

@@ -19,6 +19,7 @@ cover all of it.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
-from gridc.reports.exchange import new_folder, prml
+from gridc.reports.exchange import MANIFEST, new_folder, prml
 from gridc.reports.exchange.recorded_study import (
     ITEMS,
     LOCK,
@@ -78,7 +79,6 @@ from gridc.runtime.store.events import Event, ModelLoaded, RunFinished, Sealed, 
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import each_key_once
 
-MANIFEST = "manifest-sha256.txt"
 CRATE = "ro-crate-metadata.json"
 ENVIRONMENT = "manifests/environment.json"
 CLAIMS = "prml"
@@ -124,19 +124,16 @@ def _evidence(path: Path, name: str) -> dict[str, bytes]:
     return {name: data for name, data in held.items() if data is not None}
 
 
-def is_bundle(folder: Path) -> bool:
-    """Whether a folder says that it is a bundle."""
-    return (folder / MANIFEST).is_file()
-
-
 def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
     """Check a bundle with nothing but what it holds. `trust` names whom the verifier believes.
 
     Raises `VerificationError` with everything that differs.
     """
+    # A changed file is read all the same, so that it is said what changed in it.
+    changed = list(_changed_files(folder))
     diagnostics = list(_listed(folder))
     if diagnostics:
-        raise VerificationError(diagnostics)
+        raise VerificationError([*changed, *diagnostics])
     seen = SeenReports()
     try:
         path = folder / "results" / "store.sqlite"
@@ -200,15 +197,16 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> VerifiedStudy:
                 diagnostics += unreadable_as_finding("the race", of_witness(plan, store, reported, events))
                 recorded = recorded_at_the_end(store, progress, conclusion)
                 clock = tuple(of_clock(store, events, plan.study_digest))
-    except VerificationError:
-        raise
+    except VerificationError as error:
+        raise VerificationError([*changed, *error.diagnostics]) from None
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         message = f"what the bundle holds does not fit together ({type(error).__name__}: {str(error)[:100]})"
-        raise VerificationError([*diagnostics, Diagnostic("GC701", message, str(folder))]) from None
+        diagnostics.append(Diagnostic("GC701", message, str(folder)))
+        raise VerificationError([*changed, *diagnostics]) from None
     except GridcError as error:
-        raise VerificationError([*diagnostics, *error.diagnostics]) from None
-    if diagnostics:
-        raise VerificationError(diagnostics)
+        raise VerificationError([*changed, *diagnostics, *error.diagnostics]) from None
+    if changed or diagnostics:
+        raise VerificationError([*changed, *diagnostics])
     text = stamped_words(lock, plan.study_digest)
     return VerifiedStudy(
         (
@@ -253,17 +251,35 @@ def _manifest(listed: Mapping[str, str]) -> str:
     return "".join(f"{value}  {name}\n" for name, value in sorted(listed.items()))
 
 
+def _manifest_text(folder: Path) -> str | None:
+    """The manifest as it is there; None where it cannot be read."""
+    with suppress(OSError, UnicodeDecodeError):
+        if (folder / MANIFEST).stat().st_size <= MOST_JSON:
+            return (folder / MANIFEST).read_text("utf-8")
+    return None
+
+
+def _digests_in(manifest: str) -> dict[str, str]:
+    """The digests that a manifest lists, by the name of the file."""
+    return {name: value for value, _, name in (line.partition("  ") for line in manifest.splitlines())}
+
+
+def _changed_files(folder: Path) -> Iterator[Diagnostic]:
+    """The files that do not hash to what the manifest lists."""
+    for name, value in sorted(_digests_in(_manifest_text(folder) or "").items()):
+        path = folder / name
+        if path.is_file() and not path.is_symlink() and _digest_of(path) != value:
+            yield Diagnostic("GC701", f"{name} does not hash to what the manifest lists", str(folder))
+
+
 def _listed(folder: Path) -> Iterator[Diagnostic]:
-    """The files against the manifest: none missing, none more, none changed, no link that leads out, no pipe
-    that is waited for, and nothing that gridc does not put into a bundle, listed or not."""
-    try:
-        if (folder / MANIFEST).stat().st_size > MOST_JSON:
-            raise OSError("too large")
-        text = (folder / MANIFEST).read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
+    """The files against the manifest: none missing, none more, no link that leads out, no pipe that is waited
+    for, and nothing that gridc does not put into a bundle, listed or not."""
+    text = _manifest_text(folder)
+    if text is None:
         yield Diagnostic("GC701", f"there is no readable {MANIFEST}, so this is not a bundle", str(folder))
         return
-    listed = {name: value for value, _, name in (line.partition("  ") for line in text.splitlines())}
+    listed = _digests_in(text)
     if text != _manifest(listed):
         message = f"{MANIFEST} is not one line for each file, in order, as gridc writes it"
         yield Diagnostic("GC701", message, str(folder))
@@ -278,8 +294,6 @@ def _listed(folder: Path) -> Iterator[Diagnostic]:
             yield Diagnostic("GC701", f"{name} is nothing that gridc puts into a bundle", str(folder))
         elif (name in _READ_WHOLE or name.endswith(".json")) and path.stat().st_size > MOST_JSON:
             yield Diagnostic("GC701", f"{name} is too large to be what it says it is", str(folder))
-        elif _digest_of(path) != listed[name]:
-            yield Diagnostic("GC701", f"{name} does not hash to what the manifest lists", str(folder))
         elif name.endswith(".json") and not _reads_in_one_way(path):
             yield Diagnostic("GC701", f"{name} is not JSON that says each key once", str(folder))
 

@@ -12,6 +12,7 @@ from gridc.numbers import asked_items, count, counted, interval_words, over_unit
 from gridc.reports.findings.breakdowns import BREAKDOWNS, repeats_itself
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import approximate, verdict_lines
+from gridc.reports.findings.hypotheses.finding import readings_words
 from gridc.reports.findings.moves import largest_move
 from gridc.reports.findings.rates import hits_of
 from gridc.reports.findings.verdicts import VERDICTS
@@ -399,7 +400,9 @@ def _predicted(findings: Findings) -> Iterator[str]:
         order = "" if finding.ranking is None else f"{' > '.join(finding.ranking.order)}, best first"
         stated = (finding.claim or order).rstrip(".")
         by = BY_APPROXIMATION if approximate(finding) else ""
-        yield f"The prediction {finding.id}{f' ({stated})' if stated else ''} is {finding.verdict}{by}."
+        depends = f"; unreadable answers decide it: {readings_words(finding)}" if finding.depends else ""
+        said = f"{f' ({stated})' if stated else ''} is {finding.verdict}{by}{depends}"
+        yield f"The prediction {finding.id}{said}."
     if findings.hypotheses and findings.plan.study.spec.study.purpose == "exploratory":
         yield "The study is exploratory, so that confirms nothing."
 

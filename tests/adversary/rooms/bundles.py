@@ -12,7 +12,7 @@ from typing import Any
 from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
-from gridc.reports import evidence, verification
+from gridc.reports import evidence, exchange, verification
 from gridc.reports.exchange import bundle, recorded_study
 from gridc.schema.canonical import digest_bytes
 from tests.adversary.attack import attack, instead, nothing
@@ -42,7 +42,7 @@ def copied(folder: Path) -> Path:
 
 def listed(made: Path, *names: str) -> None:
     """Write files into the manifest, as a forger does."""
-    path = made / bundle.MANIFEST
+    path = made / exchange.MANIFEST
     lines = {line.partition("  ")[2]: line.partition("  ")[0] for line in path.read_text().splitlines()}
     lines |= {name: bundle._digest_of(made / name) for name in names}
     path.write_text("".join(f"{value}  {name}\n" for name, value in sorted(lines.items())))
@@ -171,7 +171,7 @@ _written = bundle._manifest
 def listed_twice(folder: Path, _: MonkeyPatch) -> set[str]:
     study = folder / "study"
     shutil.copytree(sent(), study)
-    path = study / bundle.MANIFEST
+    path = study / exchange.MANIFEST
     text = path.read_text()
     path.write_text("".join(f"{'0' * 64}{line[64:]}" for line in text.splitlines(True)) + text)
     return codes(study)

@@ -184,6 +184,7 @@ REGISTRIES = {
         PAGES,
         tried=lambda: mentioned(PAGES, 'addresses\\.{}\\(|"/{}"'),
         look=Look("gridc/viewer", ("View",), "dict[str, Any]"),
+        plain=True,
     ),
 }
 """By the heading of docs/registries.md."""

@@ -55,7 +55,7 @@ class Kept:
     """A registry, or a table of what is imported late: the names of its things that a test tries one by one,
     how its functions look, and the page of the docs that tells users of each, by what it is `called` there.
     `code` is what a thing does, and the first clause of that what it `says` of itself, unless another is
-    stated. The page lists things by `group`."""
+    stated. The page lists things by `group`: by their names where they are `plain`, or users have a page."""
 
     things: Mapping[str, Any]
     tried: Callable[[], Collection[str]]
@@ -65,6 +65,7 @@ class Kept:
     code: Callable[[Any], Any] = same
     says: Callable[[Any], str] | None = None
     group: Callable[[Any], str] = lambda thing: ""
+    plain: bool = False
 
 
 def constants() -> dict[str, str]:
@@ -125,6 +126,7 @@ REGISTRIES = {
         ESTIMATES,
         tried=lambda: WORLDS,
         look=Look("gridc/reports/estimates", ("Findings",), "Iterator[EstimateRow]"),
+        plain=True,
     ),
     "statements": Kept(
         SHELF,
@@ -132,6 +134,7 @@ REGISTRIES = {
         look=Look("gridc/reports/statements", ("Findings", "*BenchmarkFinding"), "Iterator[Statement]"),
         code=lambda row: row.say,
         group=lambda row: str(row.part).capitalize(),
+        plain=True,
     ),
     "loaders": Kept(
         LOADERS,
@@ -190,6 +193,7 @@ REGISTRIES = {
         PAGES,
         tried=lambda: mentioned(PAGES, 'addresses\\.{}\\(|"/{}"'),
         look=Look("gridc/viewer", ("View",), "dict[str, Any]"),
+        plain=True,
     ),
 }
 """By the heading of docs/registries.md."""
@@ -236,16 +240,18 @@ def module_of(code: Any) -> str:
 
 
 def rows(kept: Kept) -> str:
-    """One line for each thing, by group; names alone where users have a page."""
-    if kept.page:
-        return ", ".join(f"`{name}`" for name in kept.things) + "\n"
+    """By group: the names alone, or one line for each thing."""
     lines: list[str] = []
     for group in dict.fromkeys(map(kept.group, kept.things.values())):
-        lines += [*[""] * bool(lines), f"*{group}*", ""] if group else []
+        things = {name: thing for name, thing in kept.things.items() if kept.group(thing) == group}
+        lines += [""] if lines else []
+        if kept.page or kept.plain:
+            lines += [f"*{group}*: " * bool(group) + ", ".join(f"`{name}`" for name in things)]
+            continue
+        lines += [f"*{group}*", ""] if group else []
         lines += [
             f"- `{name}`: {clause(kept.says(thing)) if kept.says else about(kept.code(thing))}"
-            for name, thing in kept.things.items()
-            if kept.group(thing) == group
+            for name, thing in things.items()
         ]
     return "\n".join([*lines, ""])
 

@@ -3,7 +3,7 @@
 Every exhibit is a small study, or an instrument with one published defect put into it. It must be caught by
 the code named for it, and it must escape once that one check is taken away: so no check is idle, and
 none is caught by another's accident. README.md lists them, in the order of the rooms below, and
-docs/museum.md those that have a code.
+docs/museum.md the published ones that have a code.
 """
 
 from pathlib import Path
@@ -51,11 +51,11 @@ def test_the_catalogue_lists_every_exhibit_and_no_other() -> None:
     assert rows(DOCUMENT) == expected, "\n".join(expected)
 
 
-def test_the_page_lists_every_exhibit_that_has_a_code() -> None:
+def test_the_page_lists_every_published_exhibit_that_has_a_code() -> None:
     expected = [
         f"| {each.defect} | {each.source.removeprefix(RELEASED)} | `{each.caught}` |"
         for each in CATALOGUE
-        if each.caught in CODES
+        if each.caught in CODES and not each.source.startswith("an earlier gridc")
     ]
     assert rows(PAGE) == expected, "\n".join(expected)
 

@@ -182,7 +182,7 @@ REGISTRIES = {
     ),
     "trackers": Kept(
         TRACKERS,
-        tried=lambda: mentioned(TRACKERS, r'log_to\("{}"'),
+        tried=lambda: mentioned(TRACKERS, r'log_to\("{}"|"export", "{}"'),
         page="sharing.md",
         called=lambda name: f"gridc export {name}",
         look=Look("gridc/adapters/exports", ("Sequence[TrackedRun]", "Sequence[Path]", "str"), "list[str]"),

@@ -448,3 +448,11 @@ class RunComparison(Part):
     @property
     def undecided(self) -> tuple[ComparedBenchmark, ...]:
         return tuple(row for row in self.benchmarks if row.regression == "cannot tell" and row.tier == "gate")
+
+    @property
+    def too_few(self) -> bool:
+        """Whether nothing but too few items stands in the way: no answer is missing, no benchmark is absent,
+        and none has too many unreadable answers."""
+        open_rows = self.undecided
+        complete = all(row.complete and row.why is None for row in open_rows)
+        return self.verdict == "INCONCLUSIVE" and bool(open_rows) and complete and not self.absent

@@ -631,15 +631,17 @@ def assert_not_worse(
     """In a test: run `b` is shown not to be worse than `a` by the margin, in percentage points. Raises
     `AssertionError` with what was found otherwise.
 
-    Where too few items tell (INCONCLUSIVE) it fails, unless `undecided` says to skip the test by pytest or to
-    pass. Everything else is as in `compare`; runs that are not one instrument always fail.
+    `undecided` says whether the test fails, is skipped by pytest, or passes where there are too few items to
+    tell. A candidate with missing or too many unreadable answers always fails, and so do runs that are not
+    one instrument. Everything else is as in `compare`.
     """
     __tracebackhide__ = True  # pytest shows the line that asserts
     report = compare(a, b, margin, policy, reading=reading, **options)
-    if report.verdict == "GO" or (report.verdict == "INCONCLUSIVE" and undecided == "pass"):
+    too_few = report.comparison.too_few
+    if report.verdict == "GO" or (too_few and undecided == "pass"):
         return report
     found = "\n".join(filter(None, [repr(report), report.view_command]))
-    if report.verdict == "INCONCLUSIVE" and undecided == "skip":
+    if too_few and undecided == "skip":
         import pytest
 
         pytest.skip(found)

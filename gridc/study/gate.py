@@ -123,6 +123,13 @@ class ReleaseReport:
         return [self.write(form, folder / name) for form, name in FORMS.items()]
 
 
+def forget_verdict(folder: Path) -> None:
+    """Remove what an earlier comparison wrote into a folder. Raises `OSError` where the folder is a link."""
+    require_unlinked(folder)
+    for name in FORMS.values():
+        (folder / name).unlink(missing_ok=True)
+
+
 def _json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 

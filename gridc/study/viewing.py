@@ -13,6 +13,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError, UsageError
 from gridc.reports import page_links
+from gridc.reports.comparison.baseline import is_baseline
 from gridc.reports.exchange import is_bundle
 from gridc.reports.exchange.recorded_study import ITEMS
 from gridc.reports.findings.curves import CurveFinding, curve_findings
@@ -111,6 +112,10 @@ def _store(place: Place) -> ViewedStore:
     if is_bundle(folder):
         return ViewedStore(folder / "results" / "store.sqlite", _listed_tags(folder / ITEMS))
     given, named = operand(str(place.spec if place.spec.exists() else folder))
+    if is_baseline(given):
+        help = "name the run that it was made of: its results folder, or its logs"
+        message = "this file of `gridc baseline` keeps scores, and no texts to show"
+        raise UsageError([Diagnostic("GC000", message, str(given), help=help)])
     if given.suffix in (".sqlite", ".db"):
         return ViewedStore(given, named=named)
     compiled = place.compiled()

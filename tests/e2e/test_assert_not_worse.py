@@ -11,7 +11,7 @@ import pytest
 import gridc
 
 ITEMS = 500
-RIGHT = {"base": 300, "same": 298, "worse": 240}
+RIGHT = {"base": 300, "same": 298, "worse": 240, "crashed": 300, "unread": 300}
 TESTS = """
 import gridc
 
@@ -30,6 +30,15 @@ def test_undecided_is_skipped():
 def test_undecided_passes():
     gridc.assert_not_worse("base", "same", margin=.5, undecided="pass")
 
+def test_crashed_is_never_skipped():
+    gridc.assert_not_worse("base", "crashed", margin=5, undecided="skip")
+
+def test_unread_is_never_skipped():
+    gridc.assert_not_worse("base", "unread", margin=5, undecided="skip")
+
+def test_unread_never_passes():
+    gridc.assert_not_worse("base", "unread", margin=5, undecided="pass")
+
 def test_worse_is_never_skipped():
     gridc.assert_not_worse("base", "worse", margin=5, undecided="skip")
 """
@@ -38,8 +47,10 @@ def test_worse_is_never_skipped():
 @pytest.fixture
 def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, right in RIGHT.items():
-        rows = [["model", "benchmark", "item", "question", "score"]]
-        rows += [[name, "quiz", str(n), f"What is {n} + 1?", str(int(n < right))] for n in range(ITEMS)]
+        rows = [["model", "benchmark", "item", "question", "score", "state"]]
+        for n in range(310 if name == "crashed" else ITEMS):
+            state = "unreadable" if name == "unread" and n >= 350 else "read"
+            rows.append([name, "quiz", str(n), f"What is {n} + 1?", str(int(n < right)), state])
         (tmp_path / name).mkdir()
         with (tmp_path / name / "quiz.csv").open("w", newline="") as file:
             csv.writer(file).writerows(rows)
@@ -70,6 +81,9 @@ def test_a_test_fails_with_what_was_found(logs: Path) -> None:
         "test_undecided": "FAILED",
         "test_undecided_passes": "PASSED",
         "test_worse_is_never_skipped": "FAILED",
+        "test_crashed_is_never_skipped": "FAILED",
+        "test_unread_is_never_skipped": "FAILED",
+        "test_unread_never_passes": "FAILED",
     }
     assert "1 skipped" in done.stdout
     assert "NO-GO: worse/quiz is worse by more than 5 pp" in done.stdout

@@ -123,6 +123,11 @@ def test_the_score_that_a_report_leads_with_stands_beside_the_mean(
 
 def test_every_form_is_written_and_is_what_it_says(runs: Path, tmp_path: Path) -> None:
     done = compare("base", "candidate", "--margin", "5pp", "--out", tmp_path / "all", cwd=runs)
+    before = (tmp_path / "all" / "compare.md").read_text("utf-8")
+    failed = compare("base", "nowhere", "--margin", "5pp", "--out", tmp_path / "all", cwd=runs)
+    assert failed.returncode == 6 and not list((tmp_path / "all").iterdir()), "no earlier verdict is left"
+    done = compare("base", "candidate", "--margin", "5pp", "--out", tmp_path / "all", cwd=runs)
+    assert (tmp_path / "all" / "compare.md").read_text("utf-8") == before
     assert done.stdout.rstrip().endswith("compare.sarif")
     report = json.loads((tmp_path / "all/compare.json").read_text())
     Draft202012Validator(jsonschema.load("comparison")).validate(report)

@@ -83,6 +83,7 @@ def report(
         return
     shown = written.report
     click.echo()
+    click.echo(click.wrap_text(terminal.visible(shown.cards.title), terminal.text_width()))
     for statement in shown.urgent:
         click.echo(terminal.bullet(statement))
     for line in terminal.answer_lines(shown.answer):

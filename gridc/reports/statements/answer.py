@@ -237,15 +237,31 @@ def _order_answer(findings: Findings, rows: Sequence[VerdictRow], asks: str) -> 
     kept = asks == "order_holds"
     if turned and len(turned) == len(several):
         which = f"in each of the {comparison_count(several)}" if len(several) > 1 else "in some configuration"
-        return f"{'No' if kept else 'Yes'}: on {items}, the models change places {which}."
+        word = "No" if kept else "Yes"
+        return f"{word}: on {items}, the models change places {which}{_where_read(findings, True)}."
     if turned:
         share = f"{len(turned)} of {comparison_count(several)}"
-        return f"In part: on {items}, the models change places in {share}."
+        return f"In part: on {items}, the models change places in {share}{_where_read(findings, True)}."
     sure = all(row.choices is not None and row.choices.survival == "holds" for row in several)
     more = ", and that holds for new items of the same kind" if sure else ""
     part = any(row.choices is not None and row.choices.measured < row.choices.size for row in several)
     where = "in any configuration that measures both" if part else f"in any configuration{more}"
-    return f"{'Yes' if kept else 'No'}: on {items}, no two models change places {where}."
+    tie = any(row.choices is not None and row.choices.tied for row in several)
+    tied, read = (", though in some they tie" if tie else ""), _where_read(findings, False)
+    # An order that only unreadable answers hold up is neither shown nor refuted.
+    word = "Open" if read else "Yes" if kept else "No"
+    return f"{word}: on {items}, no two models change places {where}{tied}{read}."
+
+
+def _where_read(findings: Findings, turned: bool) -> str:
+    """What leaving unreadable answers out makes of an order that is `turned` in some configuration, or of one
+    that is kept in all; empty where it is the same."""
+    pairs = [pair for row in findings.benchmarks for pair in row.full.pairs]
+    left = sum(bool(pair.readable.plus and pair.readable.minus) for pair in pairs)
+    if turned:
+        return "" if left else "; with unreadable answers left out, none do"
+    which = f"{left} of {counted(len(pairs), 'pair')} of models" if len(pairs) > 1 else "they"
+    return f"; with unreadable answers left out, {which} do" if left else ""
 
 
 def _items(findings: Findings) -> str:

@@ -12,7 +12,7 @@ from gridc.schema.rows import Count, Digest, InItsUnit, Part, Rounded, Share, St
 FORMAT: Literal["gridc-logs/2"] = "gridc-logs/2"
 ScoreInterval = Annotated[
     tuple[Rounded, Rounded] | None,
-    Field(description="95 %, over units, which are drawn with replacement; null where there is no spread."),
+    Field(description="95 %, over units, Gaffke's limits; null where there is no spread."),
 ]
 
 

@@ -343,7 +343,7 @@ class PlaceRow(Part):
     worst: Annotated[int, Field(ge=1, description="The last place that no model told apart as worse has.")]
     score: Annotated[Rounded, Field(description="Mean over the configurations that the order averages.")]
     interval: Annotated[
-        tuple[Rounded, Rounded] | None, Field(description="95 %, over units drawn with replacement.")
+        tuple[Rounded, Rounded] | None, Field(description="95 %, over units: Gaffke's limits.")
     ]
     bounds: Annotated[
         tuple[Rounded, Rounded] | None,

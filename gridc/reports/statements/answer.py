@@ -52,6 +52,7 @@ from gridc.reports.words import (
 )
 from gridc.schema.verdicts import VerdictRow
 
+DEMONSTRATION = "builtin: are tiny demonstration models, not the products that have such names"
 MOST_MODELS = 8
 """Models whose sources are listed."""
 MOST_PLACES = 8
@@ -508,7 +509,9 @@ def _facts(findings: Findings, boards: Sequence[Scoreboard]) -> Iterator[tuple[s
     yield "Not varied", ", ".join(spec.study.not_varied)
     yield "Planned before the data", declared_words(findings) if verdict_rows(findings) else ""
     named = [f"{model.id} ({model.source})" for model in spec.model]
-    yield "Models", f"{len(named):,}" if len(named) > MOST_MODELS else ", ".join(named)
+    told = f"{len(named):,}" if len(named) > MOST_MODELS else ", ".join(named)
+    shipped = any(model.source.startswith("builtin:") for model in findings.plan.study.spec.model)
+    yield "Models", told + (f". {DEMONSTRATION}" if shipped else "")
     if recorded is not None and recorded.unknown:
         yield "Not recorded", "; ".join(recorded.unknown)
 

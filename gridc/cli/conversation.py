@@ -38,6 +38,16 @@ BEHAVIOURS = {"refused": "refuse", "answered": "comply", "either": None}
 or answered are left out: no response to them is wrong."""
 
 
+class YesNo(click.Choice[str]):
+    """`yes` or `no`, or their first letters."""
+
+    def __init__(self) -> None:
+        super().__init__(("yes", "no"))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(super().convert({"y": "yes", "n": "no"}.get(value, value), param, ctx))
+
+
 @dataclass
 class Conversation:
     """What a first spec is made of, which answers change. `asks`: a person answers; otherwise what the file
@@ -138,7 +148,7 @@ class Conversation:
             self.say(line)
         if not self.asks or not report.columns:
             return True
-        if asked("Is this how it should be read?", type=click.Choice(["yes", "no"]), default="yes") == "yes":
+        if asked("Is this how it should be read?", type=YesNo(), default="yes") == "yes":
             return True
         self.say("What is wrong?")
         for number, what in enumerate((*WRONG, IN_THE_SPEC), 1):

@@ -5,7 +5,7 @@ Each check yields its own findings and stops no other check, so one run shows ev
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, replace
@@ -814,7 +814,9 @@ def _first_difference(place: str, data: bytes, expected: str) -> str:
             here, there = (reduce(_entry, place.split("."), json.loads(text)) for text in (data, expected))
         except (LookupError, TypeError, ValueError, RecursionError):  # a key may have a dot
             return ""
-        return f" ({shortened_json(here)}, by the store {shortened_json(there)})"
+        where, here, there = _innermost(place, here, there)
+        at = "" if where == place else f"{where}: "
+        return f" ({at}{shortened_json(here)}, by the store {shortened_json(there)})"
     lines = data.decode("utf-8", "replace").splitlines(), expected.splitlines()
     for number, (here, there) in enumerate(zip_longest(*lines, fillvalue=""), 1):
         if here != there:
@@ -822,6 +824,21 @@ def _first_difference(place: str, data: bytes, expected: str) -> str:
             said, says = (shortened_json(line[max(same - 20, 0) : same + 40], 90) for line in (here, there))
             return f": line {number} has {said}, by the store {says}"
     return ""
+
+
+def _innermost(place: str, here: Any, there: Any) -> tuple[str, Any, Any]:
+    """The first value that differs within two values at a place, and where it is."""
+    while True:
+        if isinstance(here, dict) and isinstance(there, dict) and here.keys() == there.keys():
+            keys: Iterable[Any] = here
+        elif isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
+            keys = range(len(here))
+        else:
+            return place, here, there
+        key = next((key for key in keys if here[key] != there[key]), None)
+        if key is None:
+            return place, here, there
+        place, here, there = f"{place}.{key}", here[key], there[key]
 
 
 def _entry(value: Any, key: str) -> Any:

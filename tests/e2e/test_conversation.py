@@ -182,7 +182,7 @@ def test_yes_refuses_nothing_on_its_own(folder: Path) -> None:
     assert done.exit_code == 2 and not (folder / "gridcard.toml").exists()
     shown = init("prompts.csv", answers="").stdout
     place = next(line.split()[0] for line in shown.splitlines() if "every prompt is to be answered" in line)
-    done = init("prompts.csv", answers=f"{place}\nyes\n")
+    done = init("prompts.csv", answers=f"{place}\ny\n")
     assert done.exit_code == 0, done.output
     assert set(earning(folder).values()) == {"comply"}
 
@@ -199,7 +199,7 @@ def test_a_row_that_is_read_wrongly_is_corrected(folder: Path) -> None:
     """`answer` names another option than the one that the owner means."""
     rows = "".join(f"{q},{OTHERS[0]},{city},A,B\n" for q, city in PLACES.items())
     (folder / "twice.csv").write_text(f"question,a,b,answer,checked\n{rows}", "utf-8")
-    done = init("twice.csv", answers="no\n6\nchecked\nyes\n")
+    done = init("twice.csv", answers="n\n6\nchecked\nyes\n")
     assert done.exit_code == 0, done.output
     assert earning(folder) == PLACES
     assert "right: A. Bergen" not in done.stdout.split("What is wrong?")[1]

@@ -37,7 +37,7 @@ def test_an_order_that_unreadable_answers_hold_up_is_open(tmp_path: Path) -> Non
     )
     assert headline == (
         "Open: on the 6 items asked, no two models change places in any configuration, though in some they "
-        f"tie; with unreadable answers left out, {reversed_if_left_out} of 3 pairs of models do."
+        f"tie; leave out unreadable answers, and {reversed_if_left_out} of 3 pairs do."
     )
     asked, answered = done.stdout.strip().splitlines()[:2]
     assert asked == gridc.open(tmp_path).findings().cards.title and answered.startswith(

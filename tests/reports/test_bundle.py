@@ -14,14 +14,16 @@ import pytest
 import gridc
 from benchmarks.synthetic import fill, make
 from gridc.compiler.compile import compile_spec
-from gridc.diagnostics.errors import UsageError, VerificationError
+from gridc.diagnostics.errors import StoreError, UsageError, VerificationError
 from gridc.reports.exchange import MANIFEST
 from gridc.reports.exchange.bundle import CRATE, export, verify_bundle
 from gridc.reports.exchange.recorded_study import ITEMS
+from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest_bytes
 from gridc.study import OpenStudy
 from tests import studies
 from tests.adversary.rooms.stores import AXES, reseal
+from tests.e2e.conftest import command
 
 
 @pytest.fixture(scope="module")
@@ -404,3 +406,43 @@ def test_a_bundle_that_does_not_list_what_the_files_hold_says_the_way_out(
         (last,) = [each for each in error.value.diagnostics if each.code == "GC701"]
         assert "an older gridc" in last.message
         assert "export bundle" in (last.help or "")
+
+
+@pytest.mark.parametrize("name", ("status", "deviations", "report"))
+def test_a_bundle_is_not_taken_for_a_study_that_has_not_run(name: str, bundle: Path) -> None:
+    before = sorted(bundle.rglob("*"))
+    done = command(name, str(bundle), cwd=bundle.parent)
+    assert done.returncode == 2 and "this folder is a bundle" in done.stderr, done
+    assert sorted(bundle.rglob("*")) == before
+
+
+def test_a_path_that_is_not_there_is_no_difference(bundle: Path) -> None:
+    done = command("verify", str(bundle / "nowhere"), cwd=bundle.parent)
+    assert done.returncode == 3 and "GC002" in done.stderr, done
+
+
+def test_a_store_above_its_folder_is_pointed_at(bundle: Path) -> None:
+    """As in results that were sent without the manifest of their bundle."""
+    with pytest.raises(StoreError) as error:
+        Store.open(bundle / "results" / "small" / "store.sqlite").__enter__()
+    assert f"--out {bundle / 'results'}" in str(error.value.diagnostics[0].help)
+    with pytest.raises(StoreError) as error:
+        Store.open(bundle / "manifests" / "small" / "store.sqlite").__enter__()
+    assert error.value.diagnostics[0].help == "`gridc run` creates it"
+
+
+def test_what_changed_is_named_with_both_values(bundle: Path) -> None:
+    certificate = bundle / "results" / "certificate.json"
+    document = json.loads(certificate.read_text("utf-8"))
+    score = document["benchmarks"][0]["scopes"][0]["pairs"][0]["plus"]
+    document["benchmarks"][0]["scopes"][0]["pairs"][0]["plus"] = score + 1
+    certificate.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    page = bundle / "results" / "gridcard.md"
+    page.write_text(page.read_text("utf-8").replace("%", "per cent", 1), "utf-8")
+    with pytest.raises(VerificationError) as error:
+        verify_bundle(bundle)
+    said = [each.message for each in error.value.diagnostics if each.code == "GC707"]
+    assert any(f"pairs.0.plus: {score + 1}, by the store {score})" in each for each in said), said
+    assert any("gridcard.md" in each and "per cent" in each and ", by the store " in each for each in said), (
+        said
+    )

@@ -260,9 +260,9 @@ def _where_read(findings: Findings, turned: bool) -> str:
     pairs = [pair for row in findings.benchmarks for pair in row.full.pairs]
     left = sum(bool(pair.readable.plus and pair.readable.minus) for pair in pairs)
     if turned:
-        return "" if left else "; with unreadable answers left out, none do"
-    which = f"{left} of {counted(len(pairs), 'pair')} of models" if len(pairs) > 1 else "they"
-    return f"; with unreadable answers left out, {which} do" if left else ""
+        return "" if left else "; leave out unreadable answers, and none do"
+    which = f"{left} of {counted(len(pairs), 'pair')} do" if len(pairs) > 1 else "they do"
+    return f"; leave out unreadable answers, and {which}" if left else ""
 
 
 def _items(findings: Findings) -> str:
@@ -306,7 +306,7 @@ def _swaps(findings: Findings) -> Iterator[str]:
             counts = totals.setdefault(turn.axis, [0, 0])
             counts[0], counts[1] = counts[0] + turn.turned, counts[1] + turn.compared
     if totals and not any(turned for turned, _ in totals.values()):
-        yield "On these items changing one choice alone never changes the leader."
+        yield "On these items changing one choice alone never puts another model ahead."
     elif len(totals) > 1:
         order = sorted(totals.items(), key=lambda each: -each[1][0] / each[1][1])
         told = ", ".join(f"{axis} in {turned} of {of} cases" for axis, (turned, of) in order[:MOST_MODELS])

@@ -202,8 +202,11 @@ def unusable(path: Path, error: Exception) -> StoreError:
 def _require_files(path: Path) -> None:
     """A pipe or a device would block whoever opens it, and a link beside the store lead elsewhere."""
     if not path.exists():
-        message = "there is no store here yet"
-        raise StoreError([Diagnostic("GC605", message, str(path), help="`gridc run` creates it")])
+        message, help = "there is no store here yet", "`gridc run` creates it"
+        above = path.parent.parent / path.name
+        if above.is_file():  # as in a bundle that lost its manifest
+            help = f"`--out {above.parent}` names the folder of the store that is there"
+        raise StoreError([Diagnostic("GC605", message, str(path), help=help)])
     if not path.is_file():
         raise StoreError([Diagnostic("GC605", "the store is not a regular file", str(path))])
     open_regular(path).close()  # where one may not read it, SQLite would not say so

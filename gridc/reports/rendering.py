@@ -273,6 +273,21 @@ def plan_html(manifest: Mapping[str, Any]) -> str:
     return render_template("notebook/plan.html.jinja", plan=manifest)
 
 
+MOST_ROWS = 20
+"""Rows of a list that a notebook shows."""
+
+
+def json_html(name: str, document: Any) -> str:
+    """A document of JSON as tables: its keys, and a row for each entry of a list, `MOST_ROWS` at most."""
+
+    def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        return list(dict.fromkeys(column for row in rows if isinstance(row, Mapping) for column in row))
+
+    return render_template(
+        "notebook/json.html.jinja", name=name, document=document, most=MOST_ROWS, columns_of=columns_of
+    )
+
+
 def findings_html(certificate: Certificate, leading: Sequence[str], caveats: Sequence[str]) -> str:
     """Findings: the most important sentences, what limits them, and every pair on its full envelope."""
     return render_template(

@@ -28,11 +28,12 @@ from gridc.runtime.store.write import Writer
 from gridc.statistics.labelled import LabelledRows
 from gridc.statistics.labels_needed import POWER, as_audited, labels_needed, with_errors
 from gridc.statistics.reproducibility import digits
+from gridc.study.notebook import InNotebook
 from gridc.study.place import Place
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnSheet:
+class DrawnSheet(InNotebook):
     """A sheet of `responses` blinded responses: the CSV and the page, and the digest of the sealed map."""
 
     sheet: str
@@ -47,7 +48,7 @@ class DrawnSheet:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenLabels:
+class TakenLabels(InNotebook):
     """What came of the labels of a sheet, for all its responses and for each benchmark."""
 
     sheet: str
@@ -79,7 +80,7 @@ class LabelsNeeded:
 
 
 @dataclass(frozen=True, slots=True)
-class SampleDecision:
+class SampleDecision(InNotebook):
     """How many labels claims need in these configurations, with this `power`, if the machine reads one of
     these shares wrongly. `responses` is the size of a
     sheet for the pair that needs most, if one in ten is read wrongly or as the audit shows."""

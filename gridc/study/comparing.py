@@ -10,6 +10,7 @@ from gridc.reports.findings.store_diff import CellDifference, StoreDiff, diff_st
 from gridc.reports.rendering import in_configurations
 from gridc.schema.certificate import PairedRow
 from gridc.statistics.paired_runs import LevelSummary
+from gridc.study.notebook import InNotebook
 from gridc.study.place import operand
 
 __all__ = [
@@ -24,7 +25,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class StudyDiff:
+class StudyDiff(InNotebook):
     """Two sides, compared: `differences` of documents path by path, or `stores` cell by cell."""
 
     differences: tuple[PathDifference, ...] = ()

@@ -45,6 +45,7 @@ from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
 from gridc.schema.scorecard import StudiesTogether
 from gridc.study.exports import TABLES
+from gridc.study.notebook import InNotebook
 from gridc.study.place import Place
 from gridc.study.scores import ScoreboardReport
 
@@ -198,7 +199,7 @@ class WrittenReport:
 
 
 @dataclass(frozen=True, slots=True)
-class StudiesReport:
+class StudiesReport(InNotebook):
     """Several studies, each reported, and the report over all of them, whose `files` begin with the page."""
 
     document: StudiesTogether

@@ -34,6 +34,7 @@ from gridc.runtime.store.reader import AnswerWork, ModelPace, Progress
 from gridc.runtime.store.store import Store
 from gridc.schema.models import engine_kind
 from gridc.schema.spec import Spec
+from gridc.study.notebook import InNotebook
 from gridc.study.place import Place, RayCluster, require_no_bundle
 from gridc.study.stamping import make_stamp
 
@@ -93,7 +94,7 @@ def _required(place: Place, study: CheckedSpec | Compiled, allow: Collection[str
 
 
 @dataclass(frozen=True, slots=True)
-class RunReport:
+class RunReport(InNotebook):
     """What a run or a merge came to, and in which store. `models` gives the study's names of its models, by
     digest."""
 
@@ -112,7 +113,7 @@ class RunReport:
 
 
 @dataclass(frozen=True, slots=True)
-class StatusReport:
+class StatusReport(InNotebook):
     """How far a run is, model by model, and what it has taken so far. `follows` says that scaffolds or judges
     will ask more as answers come, `judged` that there are judges, who are asked when every response is there;
     `last` is when the last answer was stored (UTC). Before the first run (not `begun`) it has what the plan
@@ -344,7 +345,7 @@ WatchRace = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class RaceReport:
+class RaceReport(InNotebook):
     """What the race came to: `document` is what was written to witness.json and recorded in the store,
     `sentences` has a verdict for each pair on each benchmark."""
 

@@ -23,6 +23,7 @@ from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.exchange.table_files import escape_formulas
 from gridc.reports.findings.scaffolds import CAVEAT, Engagement, Leakage, scaffold_findings
 from gridc.runtime.store.store import Store
+from gridc.study.notebook import InNotebook
 from gridc.study.place import Place
 
 FORMAT = "gridc-scaffolds/1"
@@ -38,7 +39,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Propagation:
+class Propagation(InNotebook):
     """What reached each step, in the order of the steps. `digests` are those of each step's sub-calls, of a
     study's own run."""
 
@@ -67,7 +68,7 @@ class Propagation:
 
 
 @dataclass(frozen=True, slots=True)
-class ScaffoldReport:
+class ScaffoldReport(InNotebook):
     """What the stored sub-calls of a study show. The leakage is found by rules of words: `caveat`."""
 
     propagation: Propagation

@@ -14,11 +14,12 @@ from gridc.reports.scoreboard import ScoreboardRow as ScoreboardRow
 from gridc.reports.scoreboard import of_record
 from gridc.reports.words import units_words
 from gridc.runtime.store.store import Store
+from gridc.study.notebook import InNotebook
 from gridc.study.place import Place
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreboardReport:
+class ScoreboardReport(InNotebook):
     """What each model scores on each benchmark under the anchor. `complete` says whether the run is, and
     `cut_off` of which benchmarks answers ended at their budget, with how many."""
 

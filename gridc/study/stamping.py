@@ -38,6 +38,7 @@ from gridc.runtime.store.earlier import earlier_answers
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.deviation import EarlierAnswersRow
+from gridc.study.notebook import InNotebook
 from gridc.study.place import Place
 
 __all__ = [
@@ -57,7 +58,7 @@ STAMPED = "stamped"
 
 
 @dataclass(frozen=True, slots=True)
-class StampReport:
+class StampReport(InNotebook):
     """A stamp and the lock that holds it. `news` says whether it is new; `anchors` is what ties it to a time;
     `unpinned` names the inputs that are not here, with the reason. `earlier` is what the study's store has
     answered already of its items by its models, under other stamps. `notes` say how the items were read."""
@@ -76,7 +77,7 @@ class StampReport:
 
 
 @dataclass(frozen=True, slots=True)
-class StampCheck:
+class StampCheck(InNotebook):
     """A lock that is what the spec says, or from which every departure is explained in `log`. `unchecked`
     names the inputs that are not here, with the reason, and `uncovered` says what a lock of an older format
     does not cover."""
@@ -99,7 +100,7 @@ class StampCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class StampDeviations:
+class StampDeviations(InNotebook):
     """The study against its stamp. `observed` is what a run observed, None where there is no run of the study
     as it is now; `added` counts the entries that were written into the log, None where none was asked for.
     `uncovered` says what a lock of an older format does not cover, and `unstamped` is the registered spec
@@ -239,7 +240,7 @@ def _earlier(compiled: Compiled, lock: Lock, path: Path) -> tuple[EarlierAnswers
 
 
 @dataclass(frozen=True, slots=True)
-class AnchorReport:
+class AnchorReport(InNotebook):
     """What ties the lock, and the record of a finished run's results, to a key and a time. `lock_sha256` is
     the digest of the lock's bytes, which a registration must hold beside the stamp."""
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridc.diagnostics.errors import Diagnostic, GridcError
 from gridc.files import cache_folder, write_atomic
+from gridc.study.notebook import InNotebook
 from gridc.study.place import Place
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _ignore(*_: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ValidationReport:
+class ValidationReport(InNotebook):
     """What was found out about one spec.
 
     `unpinned` names what could not be checked here, with the reason; `notes` say what this version does not

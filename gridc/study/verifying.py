@@ -20,11 +20,12 @@ from gridc.reports.verification import verify_study as recompute
 from gridc.runtime.rerun import Draw, RepeatedCalls, of_providers
 from gridc.runtime.rerun import rerun as repeat
 from gridc.runtime.store.store import Store
+from gridc.study.notebook import InNotebook
 from gridc.study.place import Place
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(InNotebook):
     """A study, by its stamp, or a bundle, by its folder, in which nothing differs: `checked` says what was
     looked at, a line each. It is verified only when its run is `complete`. The ties say what holds the lock
     and the results to a time or a person, as checked here. `not_compared` has what this version writes in

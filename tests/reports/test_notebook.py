@@ -2,6 +2,8 @@
 well-formed."""
 
 import csv
+import importlib
+import pkgutil
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,16 +11,19 @@ from pathlib import Path
 import pytest
 
 import gridc
+from gridc import study
 from gridc.compiler.grid.cells import Cell
 from gridc.diagnostics.errors import DECEIVING
 from gridc.reports.certificate import certificate_of
 from gridc.reports.findings.findings import Findings
-from gridc.reports.rendering import certificate_html, findings_html, plan_html
+from gridc.reports.rendering import certificate_html, findings_html, json_html, plan_html
 from gridc.reports.statements import statement_texts
 from tests.reports.builders import ITEMS, findings_of, spec_of
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'
 VOID = ("br", "img")
+PRINTED = {"FormattedSpec", "ModelMemory", "QueryResult", "ShownDifference", "ShownSample", "Showing"}
+"""Results that are text, or rows that a notebook prints as they are."""
 
 
 class WellFormed(HTMLParser):
@@ -147,3 +152,23 @@ def test_texts_of_a_run_cannot_become_markup(tmp_path: Path) -> None:
     html = gridc.compare(*logs(tmp_path, HOSTILE + bidi), margin=5)._repr_html_()
     assert WellFormed(html).tags.isdisjoint({"script", "img"})
     assert "&lt;script&gt;" in html and not DECEIVING.search(html.replace("\n", ""))
+
+
+def test_every_result_of_the_library_is_shown_in_a_notebook() -> None:
+    """A result is a class of gridc.study that has `as_json`; samples and displays print themselves."""
+    for module in pkgutil.iter_modules(study.__path__):
+        for name, each in vars(importlib.import_module(f"gridc.study.{module.name}")).items():
+            if name.startswith("_") or not isinstance(each, type) or "gridc.study" not in each.__module__:
+                continue
+            shown = {"_repr_html_", "_repr_markdown_"} & set(dir(each))
+            assert shown or not hasattr(each, "as_json") or name in PRINTED, (
+                f"{name} has no form for a notebook"
+            )
+
+
+def test_a_document_of_json_becomes_tables_and_no_markup() -> None:
+    rows = [{"model": HOSTILE, "score": 1 / 3, "right": True, "note": None} for _ in range(25)]
+    html = json_html("Result", {"rows": rows, "names": [HOSTILE] * 25, "where": {"a": {"b": 0}}})
+    assert WellFormed(html).tags.isdisjoint({"script", "img"})
+    assert html.count("&lt;script&gt;") == 40 and html.count("0.333333") == 20
+    assert "<p>and 5 more in" in html and "<br>and 5 more" in html and "<td>0</td>" in re.sub(r"\s", "", html)

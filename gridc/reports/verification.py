@@ -607,7 +607,7 @@ def of_replies(plan: Plan, store: Store, complete: bool) -> Iterator[Diagnostic]
 _UNREAD = (None, None, None)
 
 
-REPORT_AGAIN = "`gridc report` writes it again from the store"
+REPORT_AGAIN = "if the study is yours, `gridc report` writes it again from the store; else ask its author"
 ASK_AUTHOR = "the store and this file disagree, and whoever sent them can say why: ask for the folder again"
 
 

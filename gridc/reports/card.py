@@ -307,10 +307,19 @@ def _order(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
     if reversing:
         where = "" if len(pairs) == 1 else f" in {len(reversing)} of {counted(len(pairs), 'comparison')}"
         yield f"{items}, {names} change places{where} when the configuration of the harness changes{seen}."
-    elif len(pairs) == 1:
-        yield f"{items}, {names} change places in no configuration of the harness that was run{seen}."
+        return
+    tie = ", though in some they tie" if any(pair.row.ties for pair in pairs) else ""
+    left = sum(bool(pair.row.per_protocol[0] and pair.row.per_protocol[1]) for pair in pairs)
+    share = f"{left} of {counted(len(pairs), 'pair')} do" if len(pairs) > 1 else "they do"
+    but = f"; leave out unreadable answers, and {share}" if left else ""
+    if len(pairs) == 1:
+        run = f"no configuration of the harness that was run{seen}{tie}{but}"
+        yield f"{items}, {names} change places in {run}."
     else:
-        yield f"{items}, no {names} change places in any configuration of the harness that was run{seen}."
+        yield (
+            f"{items}, no {names} change places in any configuration of the harness that was run"
+            f"{seen}{tie}{but}."
+        )
 
 
 def _open(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:

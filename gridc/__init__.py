@@ -7,7 +7,7 @@
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.6.0"
+__version__ = "1.0.0rc1"
 
 _HOMES = {
     "Diagnostic": "gridc.diagnostics.errors",

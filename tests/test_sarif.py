@@ -12,7 +12,7 @@ from jsonschema import Draft4Validator
 from gridc import __version__
 from gridc.compiler.frontend.source import parse_source
 from gridc.diagnostics.errors import CODES, Diagnostic
-from gridc.diagnostics.sarif import SCHEMA, repository_root, sarif
+from gridc.diagnostics.sarif import SCHEMA, repository_root, sarif, semantic
 
 ROOT = Path("/repository")
 TEXT = '# größe\nname = "T5"\n'
@@ -35,6 +35,14 @@ def test_a_log_without_findings_is_a_log() -> None:
     assert run["results"] == []
     assert run["tool"]["driver"]["name"] == "gridc"
     assert run["tool"]["driver"]["version"] == __version__
+    assert run["tool"]["driver"]["semanticVersion"] == semantic(__version__)
+
+
+@pytest.mark.parametrize(
+    ("version", "written"), [("1.0.0", "1.0.0"), ("1.0.0rc1", "1.0.0-rc.1"), ("0.10.0b12", "0.10.0-b.12")]
+)
+def test_a_release_candidate_has_a_semantic_version(version: str, written: str) -> None:
+    assert semantic(version) == written
 
 
 def test_every_code_is_a_rule_with_its_help() -> None:

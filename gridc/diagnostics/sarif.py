@@ -5,6 +5,7 @@ and a region for each result. https://docs.oasis-open.org/sarif/sarif/v2.1.0/err
 """
 
 import os
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -31,7 +32,7 @@ def sarif(diagnostics: Iterable[Diagnostic], root: Path) -> dict[str, Any]:
                     "driver": {
                         "name": "gridc",
                         "version": __version__,
-                        "semanticVersion": __version__,
+                        "semanticVersion": semantic(__version__),
                         "rules": _rules(),
                     }
                 },
@@ -40,6 +41,11 @@ def sarif(diagnostics: Iterable[Diagnostic], root: Path) -> dict[str, Any]:
             }
         ],
     }
+
+
+def semantic(version: str) -> str:
+    """The version as Semantic Versioning 2.0 writes it, which SARIF asks for: 1.0.0-rc.1 for 1.0.0rc1."""
+    return re.sub(r"(?<=\d)(a|b|rc)(\d+)$", r"-\1.\2", version)
 
 
 def repository_root(folder: Path) -> Path:

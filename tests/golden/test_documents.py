@@ -1,5 +1,6 @@
 """The documents that this gridc makes of kept bundles."""
 
+import re
 import tarfile
 from pathlib import Path
 
@@ -31,5 +32,11 @@ def test_no_list_says_a_thing_twice(packed: Path, tmp_path: Path, monkeypatch: p
 
 
 def test_the_version_is_said_the_same_everywhere() -> None:
-    citation = Path(__file__).parents[2] / "CITATION.cff"
-    assert f"\nversion: {__version__}\n" in citation.read_text("utf-8")
+    root = Path(__file__).parents[2]
+    assert f"\nversion: {__version__}\n" in (root / "CITATION.cff").read_text("utf-8")
+    actions = [
+        used
+        for page in (root / "docs").glob("*.md")
+        for used in re.findall(r"uses: gridc/gridc@(\S+)", page.read_text("utf-8"))
+    ]
+    assert set(actions) == {f"v{__version__}"}, "a release has this tag and no other"

@@ -496,6 +496,7 @@ COMPLETED: dict[str, tuple[str, str]] = {
     "gridc explain GC671": ("empty", "gridc explain GC671"),
     "gridc export bundle": ("finished", "gridc export bundle --to shared"),
     "gridc init": ("empty", "gridc init --yes"),
+    "gridc init --yes": ("empty", "gridc init --yes"),
     "gridc report": ("finished", "gridc report"),
     "gridc run": ("finished", "gridc run"),
     "gridc plan": ("finished", "gridc plan"),
@@ -515,6 +516,7 @@ UNFINISHED = {
     "gridc view base --with worse": "runs until it is stopped",
     "gridc view A --with B": "runs until it is stopped",
     "gridc view --with": "runs until it is stopped",
+    "gridc baseline --key": "a test of its own runs it",
     "gridc diff": "a test of its own runs it",
     "gridc audit grim": "a test of its own runs it",
     "gridc view shared": "runs until it is stopped",
@@ -525,6 +527,7 @@ UNFINISHED = {
     "make bench-logs": "takes minutes",
     "make bench-leaderboards": "takes minutes",
     "make docs": "takes minutes",
+    "pip install 'gridc[view]'": "needs a network",
     "pip install gridc": "needs a network",
 }
 SPOKEN = sorted({span for name, span in NAMED if name in FOLLOWED})

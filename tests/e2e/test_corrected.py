@@ -222,7 +222,8 @@ def test_labels_take_a_claim_back(audited: Study) -> None:
         assert abs(value["corrected"]["value"] - said) < 0.1, "both models choose alike"
     assert benchmark["standings"]["tie_groups"] == [["plain", "ornate"]]
     shown = command("report", cwd=audited.folder).stdout
-    assert " ".join(shown.split()).startswith(
+    asked, _, answered = shown.strip().partition("\n")
+    assert asked.endswith("?") and " ".join(answered.split()).startswith(
         "On items the answers as they were read would establish that plain scores higher than ornate in "
         "every configuration; people's labels do not: the gap under frame="
     )

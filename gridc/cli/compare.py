@@ -107,10 +107,12 @@ def compare(
     comparable.
     """
     firsts, second = _sides(runs, baselines)
-    if out is not None:
-        from gridc.study.gate import forget_verdict
+    from gridc.study.gate import forget_verdict
 
-        forget_verdict(out)  # a comparison that fails must not leave the verdict of an earlier one
+    # A comparison that fails must not leave the verdict of an earlier one.
+    forget_verdict(
+        out, [path for path in files.values() if path is not None and str(path) not in (*firsts, second)]
+    )
     stated = readings_by_benchmark(readings)
     report = study.compare(firsts, second, margin, policy, exit_codes, stated, signers, **how)
     written = [report.write(form, path) for form, path in files.items() if path is not None]

@@ -304,12 +304,14 @@ def _order(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
     items = f"On the {asked_items(asked, held, distinct if distinct < asked else 0)} asked"
     items = items if deck.recorded is None else "In these logs"
     names = "two models" if len(pairs) > 1 else f"{pairs[0].card.model} and {pairs[0].row.other}"
+    left = sum(bool(pair.row.per_protocol[0] and pair.row.per_protocol[1]) for pair in pairs)
     if reversing:
         where = "" if len(pairs) == 1 else f" in {len(reversing)} of {counted(len(pairs), 'comparison')}"
-        yield f"{items}, {names} change places{where} when the configuration of the harness changes{seen}."
+        but = "" if left else "; leave out unreadable answers, and none do"
+        when = f"when the configuration of the harness changes{seen}{but}"
+        yield f"{items}, {names} change places{where} {when}."
         return
     tie = ", though in some they tie" if any(pair.row.ties for pair in pairs) else ""
-    left = sum(bool(pair.row.per_protocol[0] and pair.row.per_protocol[1]) for pair in pairs)
     share = f"{left} of {counted(len(pairs), 'pair')} do" if len(pairs) > 1 else "they do"
     but = f"; leave out unreadable answers, and {share}" if left else ""
     if len(pairs) == 1:

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 import gridc
 from gridc.compiler.instrument.refusals import ERROR_ON_WRITTEN, ERRORS
+from gridc.diagnostics.errors import visible
 from gridc.numbers import FEW_UNITS, FORMS, figures, percent
 from gridc.reports import quantities
 from gridc.reports.shown_text import bdi, lines, shortened
@@ -280,11 +281,19 @@ MOST_ROWS = 20
 def json_html(name: str, document: Any) -> str:
     """A document of JSON as tables: its keys, and a row for each entry of a list, `MOST_ROWS` at most."""
 
+    def safe(value: Any) -> Any:
+        """The document with every text as `visible` shows it."""
+        if isinstance(value, Mapping):
+            return {visible(str(name)): safe(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [safe(each) for each in value]
+        return visible(value) if isinstance(value, str) else value
+
     def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         return list(dict.fromkeys(column for row in rows if isinstance(row, Mapping) for column in row))
 
     return render_template(
-        "notebook/json.html.jinja", name=name, document=document, most=MOST_ROWS, columns_of=columns_of
+        "notebook/json.html.jinja", name=name, document=safe(document), most=MOST_ROWS, columns_of=columns_of
     )
 
 

@@ -150,7 +150,7 @@ def watch_model(plan: Plan, store: Writer, stage: Stage) -> FirstAnswers:
     """The first answers of a model of the study."""
     before = sum(1 for _ in first_answers(plan, store, stage, ENOUGH))
     asks_form = any(
-        cell.setting.answer is not None
+        cell.setting.form is not None
         for cell in plan.cells()
         if plan.study.models[cell.model].digest == stage.identity
     )

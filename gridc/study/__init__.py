@@ -492,8 +492,8 @@ class OpenStudy:
 
     def log_to(self, tracker: str, project: str | None = None) -> list[str]:
         """Log one run for each model to an experiment tracker, `mlflow` or `wandb`: its scores with their
-        intervals, what is set, and the files of the report. The tracker's own environment variables say where
-        and as whom; `project` is the study's id by default. Where each run can be seen."""
+        intervals, what is set, and the certificate and cards as JSON. The tracker's own environment variables
+        say where and as whom; `project` is the study's id by default. Where each run can be seen."""
         from gridc.study.reporting import log_to
 
         return log_to(self._place, tracker, project)

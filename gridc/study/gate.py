@@ -4,7 +4,7 @@ the file of `gridc baseline`, which keeps the first one."""
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -123,11 +123,14 @@ class ReleaseReport:
         return [self.write(form, folder / name) for form, name in FORMS.items()]
 
 
-def forget_verdict(folder: Path) -> None:
-    """Remove what an earlier comparison wrote into a folder. Raises `OSError` where the folder is a link."""
-    require_unlinked(folder)
-    for name in FORMS.values():
-        (folder / name).unlink(missing_ok=True)
+def forget_verdict(folder: Path | None, files: Iterable[Path]) -> None:
+    """Remove what an earlier comparison wrote into a folder and into single files. Raises `OSError` where the
+    folder is a link."""
+    if folder is not None:
+        require_unlinked(folder)
+        files = (*files, *(folder / name for name in FORMS.values()))
+    for file in files:
+        file.unlink(missing_ok=True)
 
 
 def _json(value: Any) -> str:

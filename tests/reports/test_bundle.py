@@ -416,6 +416,18 @@ def test_a_bundle_is_not_taken_for_a_study_that_has_not_run(name: str, bundle: P
     assert sorted(bundle.rglob("*")) == before
 
 
+def test_a_manifest_reads_nothing_outside_its_folder(bundle: Path) -> None:
+    secret = bundle.parent / "secret.txt"
+    secret.write_text("a secret", "utf-8")
+    with (bundle / MANIFEST).open("a", encoding="utf-8") as file:
+        file.write(f"{'0' * 64}  ../secret.txt\n{'0' * 64}  {secret}\n")
+    with pytest.raises(VerificationError) as error:
+        verify_bundle(bundle)
+    said = [each.message for each in error.value.diagnostics]
+    assert any("secret.txt is listed and not in the bundle" in each for each in said)
+    assert not any("secret.txt does not hash" in each for each in said), said
+
+
 def test_a_path_that_is_not_there_is_no_difference(bundle: Path) -> None:
     done = command("verify", str(bundle / "nowhere"), cwd=bundle.parent)
     assert done.returncode == 3 and "GC002" in done.stderr, done

@@ -167,8 +167,11 @@ def test_every_result_of_the_library_is_shown_in_a_notebook() -> None:
 
 
 def test_a_document_of_json_becomes_tables_and_no_markup() -> None:
-    rows = [{"model": HOSTILE, "score": 1 / 3, "right": True, "note": None} for _ in range(25)]
+    rows = [
+        {"model": HOSTILE + "\u202egnp\u2066", "score": 1 / 3, "right": True, "note": None} for _ in range(25)
+    ]
     html = json_html("Result", {"rows": rows, "names": [HOSTILE] * 25, "where": {"a": {"b": 0}}})
     assert WellFormed(html).tags.isdisjoint({"script", "img"})
+    assert not DECEIVING.search(html.replace("\n", ""))
     assert html.count("&lt;script&gt;") == 40 and html.count("0.333333") == 20
     assert "<p>and 5 more in" in html and "<br>and 5 more" in html and "<td>0</td>" in re.sub(r"\s", "", html)

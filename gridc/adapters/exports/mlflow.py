@@ -38,7 +38,7 @@ def log(runs: Sequence[TrackedRun], files: Sequence[Path], project: str) -> list
             found = client.get_experiment_by_name(project)
             experiment = found.experiment_id if found else client.create_experiment(project)
             return [_log(client, experiment, run, files) for run in runs]
-    except (MlflowException, OSError) as error:
+    except (MlflowException, OSError, ImportError) as error:  # a file as a store needs packages of its own
         help = "MLFLOW_TRACKING_URI names the server, or a file as sqlite:///mlflow.db"
         raise not_logged("MLflow", error, help) from None
 

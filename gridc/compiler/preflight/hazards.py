@@ -515,9 +515,9 @@ def floating_alias(path: KeyPath, model: Model) -> Iterator[Hazard]:
     if engine_kind(model.engine).provider and not pinned:
         problem = f"`{model.source}` may change without notice"
         help_line = "name a dated snapshot"
-        if (BUILTIN_MODELS / model.source).is_dir():
+        if model.source in {folder.name for folder in BUILTIN_MODELS.iterdir()}:
             help_line = (
-                f"`builtin:{model.source}` is the model that ships with gridc; of a provider, {help_line}"
+                f"`builtin:{model.source}` is the model that ships with gridc; for a provider's, {help_line}"
             )
         yield Hazard("GC507", problem, {"model": model.id}, None, help_line, (*path, "source"))
 

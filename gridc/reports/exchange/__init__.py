@@ -76,7 +76,7 @@ class Tracker(NamedTuple):
     module: str
 
     def log(self, deck: "CardDeck", results: Path, project: str) -> list[str]:
-        """Log one run for each model, with the files of the report. Where each can be seen."""
+        """Log one run for each model, with certificate and cards. Where each can be seen."""
         from gridc.reports.exchange.tracked import files_of, tracked_runs
 
         places: list[str] = import_module(f"gridc.{self.module}").log(

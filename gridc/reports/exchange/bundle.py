@@ -266,9 +266,10 @@ def _digests_in(manifest: str) -> dict[str, str]:
 
 def _changed_files(folder: Path) -> Iterator[Diagnostic]:
     """The files that do not hash to what the manifest lists."""
-    for name, value in sorted(_digests_in(_manifest_text(folder) or "").items()):
+    listed = _digests_in(_manifest_text(folder) or "")
+    for name in sorted(listed.keys() & set(files_below(folder))):  # a name may lead out of the folder
         path = folder / name
-        if path.is_file() and not path.is_symlink() and _digest_of(path) != value:
+        if path.is_file() and not path.is_symlink() and _digest_of(path) != listed[name]:
             yield Diagnostic("GC701", f"{name} does not hash to what the manifest lists", str(folder))
 
 

@@ -9,8 +9,9 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.reports.card import card_sentences
 from gridc.schema.card import Card, CardDeck
 
-FILES = ("report.html", "certificate.json", "gridcard.json")
-"""The files of a report that a tracker keeps beside the numbers. They hold no answers."""
+FILES = ("certificate.json", "gridcard.json")
+"""The files of a report that a tracker keeps beside the numbers. The page is left out: it shows
+prompts and answers, which would leave the machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ from gridc.reports.words import (
 )
 from gridc.schema.verdicts import VerdictRow
 
-DEMONSTRATION = "builtin: are tiny demonstration models, not the products that have such names"
+DEMONSTRATION = "Those from builtin: are tiny demonstration models, not the products of those names"
 MOST_MODELS = 8
 """Models whose sources are listed."""
 MOST_PLACES = 8
@@ -235,20 +235,20 @@ def _order_answer(findings: Findings, rows: Sequence[VerdictRow], asks: str) -> 
     if not several:
         return "Open: one configuration was run, which shows no order to hold or to change."
     turned, items = reversed_pairs(several), _items(findings)
-    kept = asks == "order_holds"
+    kept, read = asks == "order_holds", _where_read(findings, bool(reversed_pairs(several)))
     if turned and len(turned) == len(several):
         which = f"in each of the {comparison_count(several)}" if len(several) > 1 else "in some configuration"
-        word = "No" if kept else "Yes"
-        return f"{word}: on {items}, the models change places {which}{_where_read(findings, True)}."
+        word = "Open" if read else "No" if kept else "Yes"
+        return f"{word}: on {items}, the models change places {which}{read}."
     if turned:
         share = f"{len(turned)} of {comparison_count(several)}"
-        return f"In part: on {items}, the models change places in {share}{_where_read(findings, True)}."
+        return f"{'Open' if read else 'In part'}: on {items}, the models change places in {share}{read}."
     sure = all(row.choices is not None and row.choices.survival == "holds" for row in several)
     more = ", and that holds for new items of the same kind" if sure else ""
     part = any(row.choices is not None and row.choices.measured < row.choices.size for row in several)
     where = "in any configuration that measures both" if part else f"in any configuration{more}"
     tie = any(row.choices is not None and row.choices.tied for row in several)
-    tied, read = (", though in some they tie" if tie else ""), _where_read(findings, False)
+    tied = ", though in some they tie" if tie else ""
     # An order that only unreadable answers hold up is neither shown nor refuted.
     word = "Open" if read else "Yes" if kept else "No"
     return f"{word}: on {items}, no two models change places {where}{tied}{read}."

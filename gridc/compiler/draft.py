@@ -776,6 +776,11 @@ def _stated_fields(stated: Sequence[ColumnStatement], table: Records) -> dict[st
         if statement.kind == "split":
             several = statement.value != ONE_ANSWER
             mark = statement.value.replace("\\n", "\n")
+            if statement.key == fields.get("gold"):
+                raise Contradiction(
+                    f"`{statement.key}` names the right option, and a row with several cannot earn a point",
+                    "--leave-out leaves such rows out, and counts them",
+                )
             column = SplitColumn(column=statement.key, split=mark) if several else (statement.key,)
             fields["options" if fields.get("options") == (statement.key,) else "references"] = column
     _add_speakers(fields, stated, table)

@@ -239,7 +239,8 @@ class SplitColumn(Table):
         Text,
         Field(
             description="What stands between two texts; or `labels`, where each begins with its label and "
-            "nothing stands between them: `A) iron B) salt`.",
+            "nothing stands between them: `A) iron B) salt`. Where it is the column of `query` too, the "
+            "question is what stands before the first label.",
             examples=["|"],
         ),
     ]
@@ -303,7 +304,7 @@ class Fields(Table):
         ),
     ] = None
     system: Annotated[
-        Text | None,
+        Text | FieldValue | None,
         Field(description="The system prompt of each row, behind the study's own; a row may lack it."),
     ] = None
     tools: Annotated[
@@ -405,6 +406,12 @@ class Fields(Table):
                 "give both, with columns for `options`; or leave `option_labels` out",
             )
         return self
+
+    @property
+    def options_within(self) -> bool:
+        """Whether the labelled options of a row stand behind its question, in the same text."""
+        options = self.options
+        return isinstance(options, SplitColumn) and (options.column, options.split) == (self.query, AT_LABELS)
 
     @property
     def columns(self) -> dict[tuple[str | int, ...], str]:

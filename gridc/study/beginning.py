@@ -413,6 +413,7 @@ SAYS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
         r"""map "(.*?)" to "comply" or "refuse\"""",
         lambda at: f"--label {shlex.quote(at[1])}=comply or =refuse",
     ),
+    (r"""loading\.rows = "([^"]+)\"""", lambda at: f"--rows {shlex.quote(at[1])}"),
     (r"""loading\.labels = "(remove|keep)\"""", lambda at: f"--option-labels {at[1]}"),
     (r"""`?loading\.malformed`? = "leave_out\"""", lambda at: "--leave-out"),
 )
@@ -423,6 +424,8 @@ edit."""
 def _for_init(diagnostic: Diagnostic) -> Diagnostic:
     """A finding about a spec that is not written, with the way to say it to `gridc init`."""
     help = diagnostic.help
+    if diagnostic.code == "GC332":  # a published format, which the file has in part
+        help = f"--benchmark rows=FILE reads a file as plain rows, whose items stand alone; or {help}"
     for stated, option in SAYS if help is not None else ():
         help = re.sub(stated, option, help or "")
     ways = tuple(_ways_of(help or ""))

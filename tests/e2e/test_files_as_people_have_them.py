@@ -163,3 +163,122 @@ def test_quotes_are_letters_where_tabs_separate_and_they_do_not_close(folder: Pa
     done = init("said.tsv", "--yes", "--field", "references=answer", "--match", "text")
     assert done.exit_code == 0, done.output
     assert next(iter(earning(folder))) == f'"{next(iter(PLACES))} she said'
+
+
+def written(folder: Path, name: str, rows: object) -> str:
+    (folder / name).write_text(json.dumps(rows, ensure_ascii=False), "utf-8")
+    return name
+
+
+@pytest.mark.parametrize("labels", ["ABC", "123"])
+@pytest.mark.parametrize("mark", ["．", ")", ". "])
+def test_options_behind_the_question_in_its_text_are_parted_from_it(
+    labels: str, mark: str, folder: Path
+) -> None:
+    """A number before the question is no label of an option, where letters label these."""
+    rows = [
+        {"question": "\n".join([query, *map(f"{{}}{mark}{{}}".format, labels, options)]), "answer": ["B"]}
+        for query, options in zip(PLACES, OPTIONS, strict=True)
+    ]
+    numbered = [{**row, "question": f"{n}. {row['question']}"} for n, row in enumerate(rows, 1)]
+    done = init(written(folder, "exam.json", {"name": "x", "example": rows}), "--yes")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+    if labels == "ABC":
+        done = init(written(folder, "exam.json", numbered), "--yes", "--force")
+        assert done.exit_code == 0, done.output
+        assert earning(folder) == {f"{n}. {q}": city for n, (q, city) in enumerate(PLACES.items(), 1)}
+
+
+def test_a_list_of_wrong_options_stands_beside_the_right_one(folder: Path) -> None:
+    rows = [
+        {"question": q, "correct_answer": city, "incorrect_answers": list(OTHERS[: 1 + n % 2])}
+        for n, (q, city) in enumerate(PLACES.items())
+    ]
+    done = init(written(folder, "trivia.json", {"response_code": 0, "results": rows}), "--yes")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+    assert "2 with 2" in done.stdout or "3 with 2" in done.stdout
+
+
+def test_the_name_of_a_column_names_its_option(folder: Path) -> None:
+    rows = [f"{query};{';'.join(options)};ب" for query, options in zip(PLACES, OPTIONS, strict=True)]
+    (folder / "bank.csv").write_text("\n".join(["السؤال;أ;ب;ج;الجواب", *rows, ""]), "utf-8")
+    stated = ("--field", "query=السؤال", "--field", "options=أ,ب,ج", "--field", "gold=الجواب")
+    done = init("bank.csv", *stated, "--yes")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+
+
+def test_rows_of_the_hubs_dataset_server_are_read(folder: Path) -> None:
+    entries = [
+        {"row_idx": n, "row": {"question": q, "choices": list(options), "answer": 1}, "truncated_cells": []}
+        for n, (q, options) in enumerate(zip(PLACES, OPTIONS, strict=True))
+    ]
+    entries[0]["row"] |= {"choices": [OPTIONS[0][1], *OTHERS], "answer": 0}  # type: ignore[operator]
+    features = [{"feature_idx": 0, "name": "question", "type": {"dtype": "string"}}]
+    done = init(written(folder, "rows.json", {"features": features, "rows": entries}), "--yes")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+
+
+def test_a_policy_in_any_language_is_offered_as_one(folder: Path) -> None:
+    rows = [f"{n};{text};{'ablehnen' if n % 2 else 'beantworten'}" for n, text in enumerate(PLACES)]
+    (folder / "regeln.csv").write_text("\n".join(["Nr.;Eingabe;Verhalten", *rows, ""]), "utf-8")
+    place = chosen(init("regeln.csv", answers="2\n").stdout, "`Verhalten` says whether a prompt is to be")
+    done = init("regeln.csv", answers=f"2\n{place}\nrefused\nanswered\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == {q: "refuse" if n % 2 else "comply" for n, q in enumerate(PLACES)}
+
+
+def test_names_that_look_like_data_may_be_names(folder: Path) -> None:
+    rows = [f"{n},{query},{'Oui' if n % 2 else 'Non'}" for n, query in enumerate(PLACES)]
+    (folder / "revue.csv").write_text("\n".join(["#,Message,Doit refuser ?", *rows, ""]), "utf-8")
+    shown = init("revue.csv", answers="").stdout
+    place = chosen(shown, "the first row names the columns")
+    shown = init("revue.csv", answers=f"{place}\n2\n").stdout
+    policy = chosen(shown, "`Doit refuser ?` says whether")
+    done = init("revue.csv", answers=f"{place}\n2\n{policy}\nanswered\nrefused\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == {q: "refuse" if n % 2 else "comply" for n, q in enumerate(PLACES)}
+
+
+def test_a_label_in_lists_of_one_is_the_label(folder: Path) -> None:
+    rows = [
+        {
+            "data": {"text": text},
+            "annotations": [
+                {"result": [{"value": {"choices": [f"Must {'refuse' if n % 2 else 'answer'}"]}}]}
+            ],
+        }
+        for n, text in enumerate(PLACES)
+    ]
+    name = written(folder, "project.json", rows)
+    place = chosen(init(name, answers="").stdout, "Must answer: comply, Must refuse: refuse")
+    done = init(name, answers=f"{place}\nyes\n")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == {q: "refuse" if n % 2 else "comply" for n, q in enumerate(PLACES)}
+
+
+def test_several_right_options_cannot_be_split(folder: Path) -> None:
+    rows = [f"{query},{','.join(options)},B" for query, options in zip(PLACES, OPTIONS, strict=True)]
+    rows[2] = rows[2].removesuffix("B") + '"A, B"'
+    (folder / "quiz.csv").write_text("\n".join(["question,A,B,C,answer", *rows, ""]), "utf-8")
+    stated = ("--field", "options=A,B,C", "--field", "gold=answer")
+    done = init("quiz.csv", *stated, "--split", "answer=,", "--yes")
+    assert done.exit_code == 2 and "--leave-out" in done.output
+    done = init("quiz.csv", *stated, "--leave-out", "--yes")
+    assert done.exit_code == 0, done.output
+    kept = {query: city for n, (query, city) in enumerate(PLACES.items()) if n != 2}
+    assert earning(folder) == kept
+
+
+def test_one_system_prompt_for_all_rows(folder: Path) -> None:
+    rows = [{"question": query, "answer": city} for query, city in PLACES.items()]
+    name = written(folder, "bot.json", rows)
+    words = ("--constant", "system=You are ShopBot.", "--field", "references=answer", "--match", "text")
+    done = init(name, *words, "--yes")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+    (items,) = compile_spec(folder / "gridcard.toml").study.items.values()
+    assert {item.messages for item in items.sampled} == {(("system", "You are ShopBot."),)}

@@ -396,7 +396,7 @@ def _answer_span(text: str, answers: Sequence[str]) -> TextSpan | None:
     """The first place of an answer in a text, as words of it: whatever its case, punctuation and articles."""
     plain = caseless(fold(text))
     folded = plain.text
-    for answer in answers:
+    for answer in filter(normalised, answers):  # one of nothing but articles would fit between any characters
         for found in _answer_pattern(answer).finditer(folded):
             start, end = found.span()
             begun = _go_on(folded[start - 1 : start], folded[start])

@@ -21,11 +21,14 @@ def raw_value(row: Any, field: str | FieldValue | SplitColumn | SpeakerColumn) -
 
 def meaning_of(field: str | FieldValue, value: Any) -> Any:
     """The meaning of a value (not an empty one) by the field's map; None where the map does not list it."""
+    single = in_list_of_one(value)
     if isinstance(field, str) or field.map is None:
-        return value
-    word = word_of(value)
-    folded = [meaning for mapped, meaning in field.map.items() if mapped.casefold() == word.casefold()]
-    return field.map.get(word, folded[0] if len(folded) == 1 else None)
+        return single
+    for word in dict.fromkeys((word_of(single), word_of(value))):
+        folded = [meaning for mapped, meaning in field.map.items() if mapped.casefold() == word.casefold()]
+        if word in field.map or len(folded) == 1:
+            return field.map.get(word, folded[0])
+    return None
 
 
 def word_of(value: Any) -> str:
@@ -42,6 +45,13 @@ def value_of(row: Row, field: str | FieldValue) -> Any:
     return meaning
 
 
+def in_list_of_one(value: Any) -> Any:
+    """The value in a list that holds one, or in lists within it; any other value as it is."""
+    while isinstance(value, list) and len(value) == 1:
+        (value,) = value
+    return value
+
+
 def name_of_field(field: str | FieldValue) -> str:
     return field if isinstance(field, str) else field.column or "constant"
 
@@ -49,8 +59,6 @@ def name_of_field(field: str | FieldValue) -> str:
 def text_of(row: Row, field: str | FieldValue) -> str:
     """The text of a field; a list that holds one text is that text."""
     value, name = value_of(row, field), name_of_field(field)
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
     if is_empty(value):
         raise ValueError(f"`{name}` is empty")
     if isinstance(value, list):
@@ -68,26 +76,50 @@ def split_text(text: str, mark: str) -> list[str]:
     """The parts of a text between marks; with `labels` what stands behind A), B), C) or 1., 2., 3."""
     if mark != AT_LABELS:
         return [part.strip() for part in text.split(mark)]
-    labels: list[re.Match[str]] = []
+    before, parts = labelled_parts(text)
+    return [text.strip()] if before or not parts else parts
+
+
+def labelled_parts(text: str) -> tuple[str, list[str]]:
+    """What stands before the first label of a text, and the parts behind: a question, and its options."""
+    lettered, numbered = list[re.Match[str]](), list[re.Match[str]]()
     for found in _LABEL.finditer(text):
-        place = len(labels)
-        if found[1].upper() in (LETTERS[place : place + 1], str(place + 1)):
-            labels.append(found)
-    if not labels or text[: labels[0].start()].strip():
-        return [text.strip()]
+        if found[1].upper() == LETTERS[len(lettered) : len(lettered) + 1]:
+            lettered.append(found)
+        elif found[1] == str(len(numbered) + 1):
+            numbered.append(found)
+    # A number may be that of the question, and a letter alone is no series.
+    labels = lettered if len(lettered) > 1 or not numbered else numbered
+    if not labels:
+        return text.strip(), []
     ends = [*(label.start() for label in labels[1:]), len(text)]
-    return [text[label.end() : end].strip(" \t\r\n,;|") for label, end in zip(labels, ends, strict=True)]
+    parts = [text[label.end() : end].strip(" \t\r\n,;|") for label, end in zip(labels, ends, strict=True)]
+    return text[: labels[0].start()].strip(), parts
+
+
+def asked_before_options(text: str) -> str:
+    """The question of a text that ends with its labelled options. Raises `ValueError` where it has none."""
+    before, parts = labelled_parts(text)
+    if not before or len(parts) < 2:
+        raise ValueError("the text is no question with labelled options behind it")
+    return before
 
 
 def listed(row: Row, names: tuple[str, ...]) -> tuple[str, ...]:
     """The texts of several columns, or of a list in a single column, without empty ones at the end."""
-    values = [at(row, name) for name in names]
-    if len(values) == 1:
-        values = list_in(values[0], names[0])
+    values, named = [], list[str]()
+    for name in names:
+        value = at(row, name)
+        # Behind the column of the right option may stand a list of the wrong ones. One before a column of
+        # another option would change which letter names that.
+        last = name == names[-1] and isinstance(value, list)
+        texts = list_in(value, name) if len(names) == 1 or last else [value]
+        values += texts
+        named += [name] * len(texts)
     while values and is_empty(values[-1]):
         values.pop()
     for number, value in enumerate(values):
-        where = f"`{names[number] if len(names) > 1 else names[0]}`"
+        where = f"`{named[number]}`"
         if is_empty(value):
             later = LETTERS[number + 1 : number + 2]
             raise ValueError(f"{where}, option {number + 1}, is empty, and option {later} is not")

@@ -4,7 +4,14 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from gridc.compiler.inputs.loaders.cells import list_in, listed, raw_value, text_of
+from gridc.compiler.inputs.loaders.cells import (
+    asked_before_options,
+    list_in,
+    listed,
+    name_of_field,
+    raw_value,
+    text_of,
+)
 from gridc.compiler.inputs.loaders.gold import is_empty, short, spelled
 from gridc.compiler.inputs.loaders.parsing import BadField, Row
 from gridc.compiler.inputs.loaders.records import at
@@ -20,12 +27,13 @@ def question_key(row: Any, fields: Fields) -> str:
 def conversation(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, ...]]:
     """The messages before the query, the query, and the user's later turns. Raises `ValueError`."""
     before, query, turns = _said(row, fields)
-    if fields.system is None or is_empty(at(row, fields.system)):
+    if fields.system is None or is_empty(raw_value(row, fields.system)):
         return before, query, turns
     if before and before[0][0] == "system":
         help = "leave `fields.system` out, or take the system message out of the conversation"
         raise BadField(
-            f"the conversation begins with a system message, and `{fields.system}` holds one", help
+            f"the conversation begins with a system message, and `{name_of_field(fields.system)}` holds one",
+            help,
         )
     return (("system", text_of(row, fields.system)), *before), query, turns
 
@@ -33,7 +41,8 @@ def conversation(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, ..
 def _said(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, ...]]:
     """The same, without the system prompt of the row."""
     if fields.query is not None:
-        return (), text_of(row, fields.query), ()
+        text = text_of(row, fields.query)
+        return (), asked_before_options(text) if fields.options_within else text, ()
     if fields.turns is not None:
         texts = list_in(value := at(row, fields.turns), fields.turns)
         if texts == [value]:

@@ -8,10 +8,11 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from gridc.compiler.inputs.loaders.cells import split_text
+from gridc.compiler.inputs.loaders.cells import in_list_of_one, labelled_parts, split_text
 from gridc.compiler.inputs.loaders.drafted_conversations import asked_in_turns
 from gridc.compiler.inputs.loaders.gold import gold_marks, is_empty
 from gridc.compiler.inputs.loaders.parsing import Row
@@ -26,6 +27,7 @@ from gridc.compiler.inputs.loaders.rows import (
     ordered_behaviour,
     rival_golds,
 )
+from gridc.compiler.instrument.item import LETTERS
 from gridc.compiler.open_points import BEHAVIOUR, MEANING, AnswerWay, UnclearColumns
 from gridc.numbers import counted
 from gridc.schema.items import AT_LABELS, Fields, FieldValue, OptionList, SplitColumn
@@ -71,7 +73,7 @@ PAIRS = (
 HELM_TEXTS = ".output.text"
 """Ends the name of the texts of HELM's references, beside which stand their tags."""
 CORRECT = ("correct_answer", "correct", "right_answer", "answer", "correct_option", "correct_choice")
-WRONG = re.compile(r"(?:incorrect|wrong|distractor|false)(?:_(?:answer|option|choice))?_?\d*")
+WRONG = re.compile(r"(?:incorrect|wrong|distractor|false)(?:_(?:answer|option|choice))?s?_?\d*")
 """Columns of which each holds an option: the right one and the others."""
 GIVEN = (
     "response",
@@ -134,8 +136,11 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
     left = [name for name in left if name not in used]
     if not {"query", "turns", "messages"} & fields.keys():
         fields["query"] = named_column([name for name in left if _is_text(name, rows)], QUERIES)
+        if not {"options", "expected", "references"} & fields.keys():
+            fields |= _options_behind(fields["query"], left, rows)
         if unclear := _all_ask_one_thing(fields, left, rows):
             return unclear
+    fields |= _named_by_column(fields, rows)
     unclear = _unclear(fields, names, left, rows)
     if unclear is not None:
         return unclear
@@ -337,6 +342,32 @@ def _parts(text: str, mark: str) -> bool:
     return len(parts) > 1 and all(parts)
 
 
+def _options_behind(query: str | None, left: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
+    """Options that stand behind the question, in its own text, where a column names the letter of one."""
+    gold = named_column([name for name in left if name != query], GOLDS)
+    if query is None or gold is None:
+        return {}
+    for row in rows:
+        before, parts = labelled_parts(str(at(row, query)))
+        letter = in_list_of_one(at(row, gold))
+        known = isinstance(letter, str) and letter.strip().upper() in tuple(LETTERS[: len(parts)])
+        if not (before and len(parts) > 1 and known):
+            return {}
+    return {"options": SplitColumn(column=query, split=AT_LABELS), "gold": gold}
+
+
+def _named_by_column(fields: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
+    """What the gold column means where it holds the name of the column of the right option."""
+    columns, gold = fields.get("options"), fields.get("gold")
+    if not isinstance(columns, tuple) or len(columns) < 2 or not isinstance(gold, str):
+        return {}
+    told = {str(value).strip() for row in rows if not is_empty(value := at(row, gold))}
+    if not told or not told <= set(columns) or columns == tuple(LETTERS[: len(columns)]):
+        return {}
+    places = {name: LETTERS[place] for place, name in enumerate(columns) if name in told}
+    return {"gold": FieldValue(column=gold, map=places)}
+
+
 def _split_options(name: str, rows: Sequence[Row]) -> SplitColumn | UnclearColumns:
     """The options of a column that holds them in one text, by the surest mark between them."""
     marks = _option_marks(name, rows)
@@ -392,8 +423,13 @@ def _unclear(
                 f"--field query={shlex.quote(names[0])}"
             )
             numbered = AnswerWay("the first row is data: columns are numbered", "--no-header")
+            named = AnswerWay(
+                "the first row names the columns, and one holds the question",
+                "--field query=COLUMN",
+                tuple(names[:LISTED]),
+            )
             message = "which column is what is asked is not clear, and the first row looks like data"
-            return UnclearColumns(message, help, (numbered,))
+            return UnclearColumns(message, help, (numbered, named))
         message = "which column is what is asked is not clear"
         flat = all(isinstance(value, str) for row in rows for value in row.values())
         if flat and names and not names[0].startswith(UNNAMED):
@@ -422,7 +458,7 @@ def _unclear(
         return UnclearColumns(
             "which column names the right option is not clear",
             f"--field gold=COLUMN names it, one of {', '.join(f'`{name}`' for name in left[:12]) or listed}",
-            (AnswerWay("a column names the right option", "--field gold=COLUMN", tuple(left[:LISTED])),),
+            (AnswerWay("a column names the right option", "--field gold=COLUMN", tuple(names[:LISTED])),),
         )
     if options or {"expected", "references"} & fields.keys():
         return None
@@ -492,6 +528,7 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tupl
     asked += [
         AnswerWay("another column is a right answer in free text", "--field references=COLUMN", columns),
         *classified,
+        *_other_policies(names, told, responses, rows),
         AnswerWay(
             "columns hold the options, and one names the right one",
             "--field options=COLUMNS --field gold=COLUMN",
@@ -501,6 +538,20 @@ def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tupl
         AnswerWay("every prompt is to be answered", "--constant expected=comply"),
     ]
     return "; ".join(ways), tuple(asked)
+
+
+def _other_policies(
+    names: Sequence[str], told: Collection[str], responses: Collection[str], rows: Sequence[Row]
+) -> Iterator[AnswerWay]:
+    """For each other column of two or three words, in any language, that they say what is to be refused."""
+    for name in names:
+        words = [] if name in told or name in responses else _few_words(name, rows, MOST_ORDERS)
+        if len(words) > 1 and not any(word.isdecimal() or len(word) > LONG for word in words):
+            yield replace(_label_way(name, words), likely=False)
+
+
+MOST_ORDERS = 3
+"""Words for refuse, comply and either."""
 
 
 def _class_ways(names: Sequence[str], responses: Collection[str], rows: Sequence[Row]) -> Iterator[AnswerWay]:
@@ -528,7 +579,7 @@ def _listed(words: Sequence[str]) -> str:
 
 def _few_words(name: str, rows: Sequence[Row], most: int = FEW_WORDS) -> list[str]:
     """The words of a column that has only a few; else none."""
-    values = [value for row in rows if not is_empty(value := at(row, name))]
+    values = [value for row in rows if not is_empty(value := in_list_of_one(at(row, name)))]
     if any(isinstance(value, list | dict) for value in values):
         return []
     words = {json.dumps(value) if isinstance(value, bool) else str(value) for value in values}

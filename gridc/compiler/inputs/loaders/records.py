@@ -336,6 +336,8 @@ def _json_list(text: str, below: str | None) -> tuple[tuple[tuple[int, Any], ...
     if below is None and isinstance(rows, dict) and len(rows) > 1 and _by_column(list(rows.values())):
         help = 'save it row by row; with pandas: df.to_json(FILE, orient="records")'
         raise Malformed([BadRow(1, "the file holds columns, not rows", help)])
+    if isinstance(rows, dict) and {"features", "rows"} <= rows.keys() and _are_served(rows["rows"]):
+        return tuple(enumerate((entry["row"] for entry in rows["rows"]), start=1)), "rows"
     lists = [key for key, value in rows.items() if isinstance(value, list)] if isinstance(rows, dict) else []
     tables = [key for key in lists if rows[key] and all(isinstance(row, dict) for row in rows[key])]
     if below is not None and isinstance(rows, dict) and below.partition(".")[0] in rows:
@@ -344,10 +346,18 @@ def _json_list(text: str, below: str | None) -> tuple[tuple[tuple[int, Any], ...
         return tuple(enumerate(rows[tables[0]], start=1)), tables[0]
     if len(tables) > 1:
         named = ", ".join(f"`{key}`" for key in tables)
-        help = f"save the list `{tables[0]}` alone as the file, or another of them"
+        help = f'loading.rows = "{tables[0]}" reads that list; or name another of them'
         raise Malformed([BadRow(1, f"the file holds several lists of rows: {named}", help)])
     help = f"save the list `{lists[0]}` alone as the file" if lists else "save the rows as one JSON list"
     raise Malformed([BadRow(1, "the file is not a list of rows", help)])
+
+
+def _are_served(entries: Any) -> bool:
+    """Whether they are rows as the hub's dataset server gives them: each below `row`, with its number."""
+    return isinstance(entries, list) and all(
+        isinstance(entry, dict) and "row_idx" in entry and isinstance(entry.get("row"), dict)
+        for entry in entries
+    )
 
 
 def _by_column(values: list[Any]) -> bool:

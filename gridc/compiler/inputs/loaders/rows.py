@@ -13,7 +13,9 @@ from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
 from gridc.compiler.inputs.loaders.cells import (
+    in_list_of_one,
     json_value,
+    labelled_parts,
     list_in,
     listed,
     meaning_of,
@@ -106,7 +108,7 @@ def complete_from_rows(files: Sequence[File], loading: Loading) -> CompletedLoad
         remarks += _require_rule(survey, loading.gold, fields)  # type: ignore[arg-type]  # `Loading.check` has seen it
         return CompletedLoading(loading, inferred, (*remarks, *_remarks(read, fields, loading)))
     path = ("fields", next(key for key in INDEXED if getattr(fields, key) is not None))
-    rule = _find_rule(survey, path, fields)
+    rule = _find_rule(survey, path, fields, loading.malformed == "leave_out")
     _require_order(fields, rule)
     _require_truth(survey, rule, fields)
     case = survey.cases[0]
@@ -172,6 +174,8 @@ def _require_columns(read: Mapping[str, Records], fields: Fields) -> None:
             padded = next((column for column in columns if column != column.strip() == name), None)
             shown = ", ".join(f"`{column}`" for column in columns[:12])
             help = f"did you mean `{near[0]}`?" if near else f"the columns are {shown}"
+            if "," in name and all(part.strip() in columns for part in name.split(",")):
+                help = f"`{path[0]}` takes one column; `context` may hold another, which is asked before it"
             if padded is not None:
                 help = f"its name is `{padded}` there: take the spaces around the names out of the first row"
             if _looks_like_data(columns, read):
@@ -346,7 +350,7 @@ def _require_meanings(read: Mapping[str, Records], fields: Fields) -> None:
                 if not is_empty(value := raw_value(row, field)):
                     meaning = meaning_of(field, value)
                     understood = meaning is not None and (key != "expected" or meaning in BEHAVIOURS)
-                    unread[word_of(value)] += not understood
+                    unread[word_of(in_list_of_one(value))] += not understood
         words = [word for word, count in unread.items() if count]
         if words:
             raise _unknown_words(key, field, words, unread)
@@ -510,8 +514,9 @@ def _require_rule(survey: GoldSurvey, stated: GoldRule, fields: Fields) -> list[
     return [f'gold = "{stated}" is what the spec says, and "{other}" would fit too{numbers}: {answers}']
 
 
-def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> GoldRule:
-    """The one rule that reads every value. Raises `Misread` where there is none, or several."""
+def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields, leaves_out: bool) -> GoldRule:
+    """The one rule that reads every value, or most of them where the spec leaves the other rows out. Raises
+    `Misread` where there is none, or several."""
     if len(survey.complete) == 1:
         return survey.complete[0]
     if survey.complete:
@@ -522,6 +527,8 @@ def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) 
         raise Misread("GC334", path, problem, f"state {_choices(survey, survey.complete)}")
     if survey.fitting:
         rule = survey.fitting[0]
+        if leaves_out and len(survey.fitting) == 1 and 2 * survey.reads(rule) > len(survey.cases):
+            return rule
         case = survey.unread(rule)
         odd = "" if case is None else f"; {case.row} has {spelled(case.value)}"
         share = f"{survey.reads(rule):,} of {len(survey.cases):,}"
@@ -825,7 +832,7 @@ def _options(row: Row, fields: Fields) -> tuple[str, ...]:
     if isinstance(fields.options, OptionList):
         return fields.options.constant
     if isinstance(fields.options, SplitColumn):
-        return _split_options(row, fields.options)
+        return _split_options(row, fields.options, within=fields.options_within)
     options = listed(row, fields.options)
     if len(fields.options) == len(options) == 1:
         split = f'options = {{ column = "{fields.options[0]}", split = "|" }}'
@@ -834,10 +841,12 @@ def _options(row: Row, fields: Fields) -> tuple[str, ...]:
     return options
 
 
-def _split_options(row: Row, column: SplitColumn) -> tuple[str, ...]:
+def _split_options(row: Row, column: SplitColumn, within: bool) -> tuple[str, ...]:
+    """The options in one text; `within` the text of the question, behind it."""
     if isinstance(at(row, column.column), list):
         raise BadField(f"`{column.column}` holds a list", f'options = ["{column.column}"] reads a list')
-    parts = split_text(text_of(row, column.column), column.split)
+    text = text_of(row, column.column)
+    parts = labelled_parts(text)[1] if within else split_text(text, column.split)
     while parts and not parts[-1]:
         parts.pop()
     if len(parts) < 2:

@@ -32,6 +32,7 @@ from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.loaders import load_items
 from gridc.compiler.inputs.loaders.drafted_conversations import heard_column, replies_of
 from gridc.compiler.inputs.loaders.drafted_fields import EXPECTED, guess, named_column, tells_right
+from gridc.compiler.inputs.loaders.gold import short
 from gridc.compiler.inputs.loaders.parsing import LOADERS, BadRow, File, Malformed
 from gridc.compiler.inputs.loaders.records import (
     NO_LOADING,
@@ -692,6 +693,14 @@ def _own_rows(
         message, samples = f"`{source}`: {fields.problem}", samples_of(table)
         return OpenPoint("GC000", message, help=help, ways=fields.ways, samples=samples)
     answers = list(_right_texts(table, fields))
+    if answers and all(ASSERTION.match(answer) for answer in answers):
+        return Diagnostic(
+            "GC000",
+            f"`{source}`: what holds the right answers holds assertions of promptfoo "
+            f"({short(answers[0])!r}), which would be compared word for word",
+            help="let a column hold the right answer alone, and say how it is compared with --match; or run "
+            "it in promptfoo, and read its results with `gridc certify --from`",
+        )
     behind = answers_begin(answers)
     told = behind is not None or any(statement.kind == "split" for statement in stated)
     unsplit = None if told else _unsplit(table, fields)
@@ -704,6 +713,13 @@ def _own_rows(
         "", "rows", source, fields, len(table.rows), gold, behind,
         lettered=lettered, answers=tuple(answers), columns=samples_of(table),
     )  # fmt: skip
+
+
+ASSERTION = re.compile(
+    r"\s*(?:not-)?(?:equals|i?contains(?:-any|-all|-json)?|i?regex|starts-with|is-json|javascript|python|fn|"
+    r"similar(?:\([\d.]+\))?|levenshtein(?:\([\d.]+\))?|llm-rubric|grade|factuality|answer-relevance):"
+)
+"""Begins an assertion of promptfoo in a column `__expected`."""
 
 
 def _unsplit(table: Records, fields: Fields) -> OpenPoint | None:

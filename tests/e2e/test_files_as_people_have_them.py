@@ -282,3 +282,28 @@ def test_one_system_prompt_for_all_rows(folder: Path) -> None:
     assert earning(folder) == PLACES
     (items,) = compile_spec(folder / "gridcard.toml").study.items.values()
     assert {item.messages for item in items.sampled} == {(("system", "You are ShopBot."),)}
+
+
+def test_assertions_of_another_tool_are_no_right_answers(folder: Path) -> None:
+    """They were compared word for word: every answer would have been wrong."""
+    rows = [f'{query},"icontains-any: {city}, {city} city"' for query, city in PLACES.items()]
+    (folder / "tests.csv").write_text("\n".join(["question,__expected", *rows, ""]), "utf-8")
+    done = init("tests.csv", "--field", "references=__expected", "--match", "contains", "--yes")
+    assert done.exit_code == 2 and "assertions of promptfoo" in done.output
+    rows = [f"{query},{'equals: ' * (n == 0)}{city}" for n, (query, city) in enumerate(PLACES.items())]
+    (folder / "tests.csv").write_text("\n".join(["question,__expected", *rows, ""]), "utf-8")
+    done = init("tests.csv", "--field", "references=__expected", "--match", "contains", "--yes")
+    assert done.exit_code == 0, "an answer may have a colon"
+
+
+def test_an_instruction_beside_the_rows_is_named(folder: Path) -> None:
+    rows = [{"input": query, "target": city} for query, city in PLACES.items()]
+    task = {"name": "places", "task_prefix": "Say which city it is.", "examples": rows}
+    name = written(folder, "task.json", task)
+    stated = ("--field", "references=target", "--match", "text", "--yes")
+    done = init(name, *stated)
+    assert done.exit_code == 0, done.output
+    assert "`task_prefix` beside it may be asked" in done.stdout and "--rows examples" in done.stdout
+    done = init(name, *stated, "--rows", "examples", "--field", "context=task_prefix", "--force")
+    assert done.exit_code == 0, done.output
+    assert "| Say which city it is." in done.stdout and earning(folder) == PLACES

@@ -75,7 +75,7 @@ def _records(file: File, loading: Loading) -> Records:
     if start == "[" or (file.suffix == ".json" and not _is_lines(text)):
         said += [f"`{file.name}` holds one JSON list"] if start == "[" and file.suffix != ".json" else []
         rows, key = _json_list(text, loading.rows)
-        return _named(rows, (*said, *([f"the rows are the list `{key}` of the file"] if key else [])))
+        return _named(rows, (*said, *([_list_of_rows(text, key)] if key else [])))
     said += [f"`{file.name}` holds one JSON value a line"] if file.suffix == ".json" else []
     return _named(tuple(_json_lines(text)), tuple(said))
 
@@ -350,6 +350,21 @@ def _json_list(text: str, below: str | None) -> tuple[tuple[tuple[int, Any], ...
         raise Malformed([BadRow(1, f"the file holds several lists of rows: {named}", help)])
     help = f"save the list `{lists[0]}` alone as the file" if lists else "save the rows as one JSON list"
     raise Malformed([BadRow(1, "the file is not a list of rows", help)])
+
+
+def _list_of_rows(text: str, key: str) -> str:
+    """The remark about the list that holds the rows, with the texts beside it: an instruction may be one."""
+    beside = json.loads(text).items()
+    texts = [name for name, value in beside if isinstance(value, str) and len(value.split()) >= FEW_WORDS]
+    said = f"the rows are the list `{key}` of the file"
+    if not texts:
+        return said
+    named = ", ".join(f"`{name}`" for name in texts[:FEW_WORDS])
+    return f'{said}; {named} beside it may be asked where loading.rows = "{key}" (gridc init --rows {key})'
+
+
+FEW_WORDS = 4
+"""Words of a text that may be an instruction; and as many such texts are named."""
 
 
 def _are_served(entries: Any) -> bool:

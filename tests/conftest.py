@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +48,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # Each turn of all the parts begins elsewhere: time is not always short for the same tests.
     at = int(time.time() / 86400 / count) * 3 % 8 * len(kept) // 8
     items[:] = kept[at:] + kept[:at]
+
+
+THINNED = (
+    "adversary/test_adversary.py", "adversary/test_children.py", "compiler/test_falsifiability.py",
+    "e2e/test_compare.py", "e2e/test_diff.py", "e2e/test_exported.py", "e2e/test_judging.py",
+    "e2e/test_tables.py", "e2e/test_vllm_engine.py", "fuzz/test_logs.py", "museum/test_museum.py",
+    "recount/test_recount.py", "reports/test_answer.py", "reports/test_bundle.py",
+    "runtime/test_architectures.py",
+)  # fmt: skip
+"""Files of tests with many cases that take long: of each test one case in three is quick, and the others are
+slow."""
+_cases: Counter[str] = Counter()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    name = slow.function(item.nodeid)
+    if name.partition("::")[0].removeprefix("tests/") in THINNED:
+        if _cases[name] % 3:
+            item.add_marker("slow")
+        _cases[name] += 1
 
 
 def pytest_collection_finish() -> None:

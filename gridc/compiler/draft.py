@@ -696,7 +696,7 @@ def _own_rows(
     if answers and all(ASSERTION.match(answer) for answer in answers):
         return Diagnostic(
             "GC000",
-            f"`{source}`: what holds the right answers holds assertions of promptfoo "
+            f"`{source}`: the right answers are assertions of promptfoo "
             f"({short(answers[0])!r}), which would be compared word for word",
             help="let a column hold the right answer alone, and say how it is compared with --match; or run "
             "it in promptfoo, and read its results with `gridc certify --from`",

@@ -303,7 +303,28 @@ def test_an_instruction_beside_the_rows_is_named(folder: Path) -> None:
     stated = ("--field", "references=target", "--match", "text", "--yes")
     done = init(name, *stated)
     assert done.exit_code == 0, done.output
-    assert "`task_prefix` beside it may be asked" in done.stdout and "--rows examples" in done.stdout
+    assert "`task_prefix` stands beside it" in done.stdout and "--rows examples" in done.stdout
     done = init(name, *stated, "--rows", "examples", "--field", "context=task_prefix", "--force")
     assert done.exit_code == 0, done.output
     assert "| Say which city it is." in done.stdout and earning(folder) == PLACES
+
+
+def test_a_letter_in_the_question_is_no_option(folder: Path) -> None:
+    """The question names a vitamin A: before option A)."""
+    asked = "Vitamin A: which city? 1. Think of B: and of C."
+    rows = [
+        {"question": f"{asked} {query} {' '.join(map('{}) {}'.format, 'ABC', options))}", "answer": "B"}
+        for query, options in zip(PLACES, OPTIONS, strict=True)
+    ]
+    done = init(written(folder, "exam.json", rows), "--yes")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == {f"{asked} {query}": city for query, city in PLACES.items()}
+
+
+def test_a_list_is_no_option_of_a_series(folder: Path) -> None:
+    """Behind a column of options it would change which letter names what."""
+    rows = [
+        {"question": q, "A": OTHERS[0], "B": [city, OTHERS[1]], "answer": "B"} for q, city in PLACES.items()
+    ]
+    stated = ("--field", "options=A,B", "--field", "gold=answer", "--yes")
+    assert init(written(folder, "odd.json", rows), *stated).exit_code != 0

@@ -39,6 +39,8 @@ def word_of(value: Any) -> str:
 def value_of(row: Row, field: str | FieldValue) -> Any:
     """The value of a field. Raises `ValueError` where the field's map does not list the value."""
     raw = raw_value(row, field)
+    if is_empty(in_list_of_one(raw)):
+        return in_list_of_one(raw)
     meaning = raw if is_empty(raw) else meaning_of(field, raw)
     if meaning is None and raw is not None:
         raise ValueError(f"`{name_of_field(field)}` is {spelled(word_of(raw))}, which its map does not name")
@@ -69,50 +71,56 @@ def text_of(row: Row, field: str | FieldValue) -> str:
     return str(value)
 
 
-_LABEL = re.compile(r"(?:^|(?<=[\s,;|]))[(\[]?\s?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*(?=\S)")
+_LABEL = re.compile(r"(?:^|(?<=[\s,;|]))[(\[]?\s?([A-Za-z]|\d{1,2})\s?([)\].:、．])\s*(?=\S)")
 
 
 def split_text(text: str, mark: str) -> list[str]:
     """The parts of a text between marks; with `labels` what stands behind A), B), C) or 1., 2., 3."""
     if mark != AT_LABELS:
         return [part.strip() for part in text.split(mark)]
-    before, parts = labelled_parts(text)
-    return [text.strip()] if before or not parts else parts
-
-
-def labelled_parts(text: str) -> tuple[str, list[str]]:
-    """What stands before the first label of a text, and the parts behind: a question, and its options."""
-    lettered, numbered = list[re.Match[str]](), list[re.Match[str]]()
+    labels: list[re.Match[str]] = []
     for found in _LABEL.finditer(text):
-        if found[1].upper() == LETTERS[len(lettered) : len(lettered) + 1]:
-            lettered.append(found)
-        elif found[1] == str(len(numbered) + 1):
-            numbered.append(found)
-    # A number may be that of the question, and a letter alone is no series.
-    labels = lettered if len(lettered) > 1 or not numbered else numbered
-    if not labels:
-        return text.strip(), []
+        place = len(labels)
+        if found[1].upper() in (LETTERS[place : place + 1], str(place + 1)):
+            labels.append(found)
+    if not labels or text[: labels[0].start()].strip():
+        return [text.strip()]
+    return _behind(labels, text)
+
+
+def _behind(labels: list[re.Match[str]], text: str) -> list[str]:
     ends = [*(label.start() for label in labels[1:]), len(text)]
-    parts = [text[label.end() : end].strip(" \t\r\n,;|") for label, end in zip(labels, ends, strict=True)]
-    return text[: labels[0].start()].strip(), parts
+    return [text[label.end() : end].strip(" \t\r\n,;|") for label, end in zip(labels, ends, strict=True)]
 
 
-def asked_before_options(text: str) -> str:
-    """The question of a text that ends with its labelled options. Raises `ValueError` where it has none."""
-    before, parts = labelled_parts(text)
-    if not before or len(parts) < 2:
+def question_and_options(text: str) -> tuple[str, list[str]]:
+    """The question of a text, and the labelled options behind it. Raises `ValueError` where there are none.
+
+    The options are the longest series of labels with one mark, and of several the last: the question may
+    begin with a number, or name a vitamin A: before option A)."""
+    found = list(_LABEL.finditer(text))
+    longest: list[re.Match[str]] = []
+    for place, first in enumerate(found):
+        series = [LETTERS, "123456789"][first[1].isdecimal()]
+        run: list[re.Match[str]] = []
+        for label in found[place:]:
+            if label[2] == first[2] and label[1].upper() == series[len(run) : len(run) + 1]:
+                run.append(label)
+        if len(run) >= max(len(longest), 2):
+            longest = run
+    question = text[: longest[0].start()].strip() if longest else ""
+    if not question:
         raise ValueError("the text is no question with labelled options behind it")
-    return before
+    return question, _behind(longest, text)
 
 
-def listed(row: Row, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The texts of several columns, or of a list in a single column, without empty ones at the end."""
+def listed(row: Row, names: tuple[str, ...], list_last: bool = False) -> tuple[str, ...]:
+    """The texts of several columns, or of a list in a single column, without empty ones at the end. With
+    `list_last` the last column may hold a list: of wrong options, behind the column of the right one."""
     values, named = [], list[str]()
     for name in names:
         value = at(row, name)
-        # Behind the column of the right option may stand a list of the wrong ones. One before a column of
-        # another option would change which letter names that.
-        last = name == names[-1] and isinstance(value, list)
+        last = list_last and name == names[-1] and isinstance(value, list)
         texts = list_in(value, name) if len(names) == 1 or last else [value]
         values += texts
         named += [name] * len(texts)

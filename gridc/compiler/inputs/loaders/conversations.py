@@ -5,10 +5,10 @@ from collections.abc import Collection
 from typing import Any
 
 from gridc.compiler.inputs.loaders.cells import (
-    asked_before_options,
     list_in,
     listed,
     name_of_field,
+    question_and_options,
     raw_value,
     text_of,
 )
@@ -42,7 +42,7 @@ def _said(row: Row, fields: Fields) -> tuple[Messages, str, tuple[str, ...]]:
     """The same, without the system prompt of the row."""
     if fields.query is not None:
         text = text_of(row, fields.query)
-        return (), asked_before_options(text) if fields.options_within else text, ()
+        return (), question_and_options(text)[0] if fields.options_within else text, ()
     if fields.turns is not None:
         texts = list_in(value := at(row, fields.turns), fields.turns)
         if texts == [value]:

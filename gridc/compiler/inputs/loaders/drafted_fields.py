@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from gridc.compiler.inputs.loaders.cells import in_list_of_one, labelled_parts, split_text
+from gridc.compiler.inputs.loaders.cells import in_list_of_one, question_and_options, split_text
 from gridc.compiler.inputs.loaders.drafted_conversations import asked_in_turns
 from gridc.compiler.inputs.loaders.gold import gold_marks, is_empty
 from gridc.compiler.inputs.loaders.parsing import Row
@@ -348,10 +348,12 @@ def _options_behind(query: str | None, left: Sequence[str], rows: Sequence[Row])
     if query is None or gold is None:
         return {}
     for row in rows:
-        before, parts = labelled_parts(str(at(row, query)))
+        try:
+            _, parts = question_and_options(str(at(row, query)))
+        except ValueError:
+            return {}
         letter = in_list_of_one(at(row, gold))
-        known = isinstance(letter, str) and letter.strip().upper() in tuple(LETTERS[: len(parts)])
-        if not (before and len(parts) > 1 and known):
+        if not isinstance(letter, str) or letter.strip().upper() not in tuple(LETTERS[: len(parts)]):
             return {}
     return {"options": SplitColumn(column=query, split=AT_LABELS), "gold": gold}
 

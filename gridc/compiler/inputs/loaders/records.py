@@ -9,7 +9,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,8 +74,8 @@ def _records(file: File, loading: Loading) -> Records:
         return _csv(text, said, ONE_COLUMN, named) if aiken is None else _named(aiken, (*said, AIKEN))
     if start == "[" or (file.suffix == ".json" and not _is_lines(text)):
         said += [f"`{file.name}` holds one JSON list"] if start == "[" and file.suffix != ".json" else []
-        rows, key = _json_list(text, loading.rows)
-        return _named(rows, (*said, *([_list_of_rows(text, key)] if key else [])))
+        rows, remark = _json_list(text, loading.rows)
+        return _named(rows, (*said, *([remark] if remark else [])))
     said += [f"`{file.name}` holds one JSON value a line"] if file.suffix == ".json" else []
     return _named(tuple(_json_lines(text)), tuple(said))
 
@@ -325,7 +325,7 @@ def _json_lines(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _json_list(text: str, below: str | None) -> tuple[tuple[tuple[int, Any], ...], str | None]:
-    """The rows of one JSON value, and the key below which they stand, where they do. The value itself is the
+    """The rows of one JSON value, and a remark where they stand below a key. The value itself is the
     only one where it is a table, and begins the way `below` to the rows."""
     try:
         rows = json.loads(text)
@@ -337,13 +337,15 @@ def _json_list(text: str, below: str | None) -> tuple[tuple[tuple[int, Any], ...
         help = 'save it row by row; with pandas: df.to_json(FILE, orient="records")'
         raise Malformed([BadRow(1, "the file holds columns, not rows", help)])
     if isinstance(rows, dict) and {"features", "rows"} <= rows.keys() and _are_served(rows["rows"]):
-        return tuple(enumerate((entry["row"] for entry in rows["rows"]), start=1)), "rows"
+        return tuple(enumerate((entry["row"] for entry in rows["rows"]), start=1)), _list_of_rows(
+            rows, "rows"
+        )
     lists = [key for key, value in rows.items() if isinstance(value, list)] if isinstance(rows, dict) else []
     tables = [key for key in lists if rows[key] and all(isinstance(row, dict) for row in rows[key])]
     if below is not None and isinstance(rows, dict) and below.partition(".")[0] in rows:
         return ((1, rows),), None
     if len(tables) == 1:  # as `request_states` of HELM, or `data`
-        return tuple(enumerate(rows[tables[0]], start=1)), tables[0]
+        return tuple(enumerate(rows[tables[0]], start=1)), _list_of_rows(rows, tables[0])
     if len(tables) > 1:
         named = ", ".join(f"`{key}`" for key in tables)
         help = f'loading.rows = "{tables[0]}" reads that list; or name another of them'
@@ -352,15 +354,17 @@ def _json_list(text: str, below: str | None) -> tuple[tuple[tuple[int, Any], ...
     raise Malformed([BadRow(1, "the file is not a list of rows", help)])
 
 
-def _list_of_rows(text: str, key: str) -> str:
+def _list_of_rows(document: Mapping[str, Any], key: str) -> str:
     """The remark about the list that holds the rows, with the texts beside it: an instruction may be one."""
-    beside = json.loads(text).items()
-    texts = [name for name, value in beside if isinstance(value, str) and len(value.split()) >= FEW_WORDS]
+    texts = [
+        name for name, value in document.items() if isinstance(value, str) and len(value.split()) >= FEW_WORDS
+    ]
     said = f"the rows are the list `{key}` of the file"
     if not texts:
         return said
     named = ", ".join(f"`{name}`" for name in texts[:FEW_WORDS])
-    return f'{said}; {named} beside it may be asked where loading.rows = "{key}" (gridc init --rows {key})'
+    stands = "stands" if len(texts) == 1 else "stand"
+    return f'{said}; {named} {stands} beside it: loading.rows = "{key}" makes it a column (--rows {key})'
 
 
 FEW_WORDS = 4

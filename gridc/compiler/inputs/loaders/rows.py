@@ -15,11 +15,11 @@ from typing import Any, Literal, get_args
 from gridc.compiler.inputs.loaders.cells import (
     in_list_of_one,
     json_value,
-    labelled_parts,
     list_in,
     listed,
     meaning_of,
     name_of_field,
+    question_and_options,
     raw_value,
     split_text,
     text_of,
@@ -833,7 +833,8 @@ def _options(row: Row, fields: Fields) -> tuple[str, ...]:
         return fields.options.constant
     if isinstance(fields.options, SplitColumn):
         return _split_options(row, fields.options, within=fields.options_within)
-    options = listed(row, fields.options)
+    same = isinstance(fields.gold, FieldValue) and fields.gold.constant is not None
+    options = listed(row, fields.options, list_last=same)
     if len(fields.options) == len(options) == 1:
         split = f'options = {{ column = "{fields.options[0]}", split = "|" }}'
         help = f'{split} where a mark stands between them; or write it as a list, ["a", "b"]'
@@ -846,7 +847,7 @@ def _split_options(row: Row, column: SplitColumn, within: bool) -> tuple[str, ..
     if isinstance(at(row, column.column), list):
         raise BadField(f"`{column.column}` holds a list", f'options = ["{column.column}"] reads a list')
     text = text_of(row, column.column)
-    parts = labelled_parts(text)[1] if within else split_text(text, column.split)
+    parts = question_and_options(text)[1] if within else split_text(text, column.split)
     while parts and not parts[-1]:
         parts.pop()
     if len(parts) < 2:

@@ -6,9 +6,10 @@ import signal
 import sys
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Generator
 from contextlib import contextmanager
+from itertools import compress
 from pathlib import Path
 
 import pytest
@@ -32,12 +33,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files; then read the diff")
     parser.addoption("--slow-part", metavar="K/N", help="the K-th of N parts of `-m slow` (tools/slow.py)")
     parser.addoption("--within", metavar="S", type=float, help="skip what is not done in S seconds, by name")
-    parser.addoption("--update-seconds", action="store_true", help="keep what each slow test took")
+    parser.addoption("--update-seconds", action="store_true", help="keep what each test took")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the tests that `-m slow` has chosen, keep those of one part."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    """Mark what takes too long for every day; of what `-m slow` has chosen, keep one part."""
+    unmarked = [item for item in items if item.get_closest_marker("slow") is None]
+    long = slow.too_long([item.nodeid for item in unmarked], slow.known())
+    for item in compress(unmarked, long):
+        item.add_marker("slow")
+    yield
     if (asked := config.getoption("--slow-part")) is None:
         return
     number, count = map(int, asked.split("/"))
@@ -48,26 +54,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # Each turn of all the parts begins elsewhere: time is not always short for the same tests.
     at = int(time.time() / 86400 / count) * 3 % 8 * len(kept) // 8
     items[:] = kept[at:] + kept[:at]
-
-
-THINNED = (
-    "adversary/test_adversary.py", "adversary/test_children.py", "compiler/test_falsifiability.py",
-    "e2e/test_compare.py", "e2e/test_diff.py", "e2e/test_exported.py", "e2e/test_judging.py",
-    "e2e/test_tables.py", "e2e/test_vllm_engine.py", "fuzz/test_logs.py", "museum/test_museum.py",
-    "recount/test_recount.py", "reports/test_answer.py", "reports/test_bundle.py",
-    "runtime/test_architectures.py",
-)  # fmt: skip
-"""Files of tests with many cases that take long: of each test one case in three is quick, and the others are
-slow."""
-_cases: Counter[str] = Counter()
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    name = slow.function(item.nodeid)
-    if name.partition("::")[0].removeprefix("tests/") in THINNED:
-        if _cases[name] % 3:
-            item.add_marker("slow")
-        _cases[name] += 1
 
 
 def pytest_collection_finish() -> None:
@@ -118,13 +104,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
 
 
 _seconds: defaultdict[str, float] = defaultdict(float)
-_passed: set[str] = set()
+_passed: dict[str, bool] = {}
+"""The cases that passed, and whether they are slow."""
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _seconds[report.nodeid] += report.duration
-    if report.when == "call" and report.passed and "slow" in report.keywords:
-        _passed.add(report.nodeid)
+    if report.when == "call" and report.passed:
+        _passed[report.nodeid] = "slow" in report.keywords
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -133,7 +120,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(config, "workerinput"):
         return
     if config.getoption("--update-seconds"):
-        slow.keep({test: _seconds[test] for test in _passed})
+        slow.keep({test: _seconds[test] for test in _passed}, [*compress(_passed, _passed.values())])
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.option.markexpr == "not slow"
     if whole and not config.option.keyword and config.pluginmanager.hasplugin("cacheprovider"):
         files: defaultdict[str, float] = defaultdict(float)

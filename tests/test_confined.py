@@ -171,7 +171,7 @@ def test_a_child_that_does_not_answer_is_ended(
     begun = time.monotonic()
     with closing(Confined(CHILD)) as child, pytest.raises(ChildEndedError, match=why):
         child.ask(method)
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 90
 
 
 def test_long_texts_go_there_and_back() -> None:

@@ -53,6 +53,15 @@ def test_parts_take_equally_long_and_keep_neighbours_together() -> None:
     assert set(slow.parts([f"d.py::new[{number}]" for number in range(80)], {}, 8)) == set(range(1, 9))
 
 
+def test_a_test_takes_seconds_of_each_day_and_a_file_keeps_its_quickest() -> None:
+    seconds = {"a.py::table": 1.0, "a.py::long": 9.0, "b.py::longer": 30.0, "b.py::long": 9.0}
+    tests = [f"a.py::table[{number}]" for number in range(10)]
+    tests += ["a.py::long", "a.py::new", "b.py::longer", "b.py::long[1]", "b.py::long[2]"]
+    quick = [test for test, long in zip(tests, slow.too_long(tests, seconds), strict=True) if not long]
+    assert quick == [*(f"a.py::table[{number}]" for number in range(0, 10, 2)), "a.py::new", "b.py::long[1]"]
+    assert not any(slow.too_long(["b.py::longer"], seconds)), "a test that is asked for by its name is run"
+
+
 def test_no_test_is_timed_that_is_not_there() -> None:
     for test in slow.known():
         path, _, name = test.partition("::")
@@ -67,7 +76,7 @@ def test_what_is_not_done_in_time_is_named_and_no_failure(tmp_path: Path) -> Non
     shutil.copy(ROOT / "tools" / "slow.py", tmp_path / "tools")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "tests" / "test_slow.py").write_text(SLOW, "utf-8")
-    known = tmp_path / "tests" / "slow_seconds.json"
+    known = tmp_path / "tests" / "seconds.json"
     known.write_text('{"tests/test_slow.py::test_known_to_be_long": 900}', "utf-8")
 
     def run(*options: str) -> str:

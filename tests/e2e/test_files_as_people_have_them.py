@@ -2,6 +2,7 @@
 encodings, questions within records, Aiken's format, codes for classes."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -328,3 +329,24 @@ def test_a_list_is_no_option_of_a_series(folder: Path) -> None:
     ]
     stated = ("--field", "options=A,B", "--field", "gold=answer", "--yes")
     assert init(written(folder, "odd.json", rows), *stated).exit_code != 0
+
+
+@pytest.mark.parametrize("names", [("Frage", "Antwort"), ("问题", "答案"), ("claim", "ideal")])
+def test_names_of_other_languages_and_tools_are_known(names: tuple[str, str], folder: Path) -> None:
+    asked, right = names
+    name = written(folder, "quiz.json", [{asked: query, right: city} for query, city in PLACES.items()])
+    done = init(name, "--yes", "--match", "text")
+    assert done.exit_code != 0 and f"--field references={shlex.quote(right)}" in done.stderr
+    done = init(name, "--yes", "--match", "text", "--field", f"references={right}")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+
+
+def test_the_answer_of_a_file_without_options_is_free_text(folder: Path) -> None:
+    name = written(folder, "quiz.json", [{"one": query, "two": city} for query, city in PLACES.items()])
+    done = init(name, "--yes", "--match", "text", "--field", "question=one", "--field", "answer=two")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+    letters = written(folder, "exam.json", [{"one": query, "two": "B"} for query in PLACES])
+    done = init(letters, "--yes", "--field", "question=one", "--field", "answer=two", "--force")
+    assert done.exit_code != 0 and "--field references=two" in done.stderr, "options may stand elsewhere"

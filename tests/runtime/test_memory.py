@@ -321,27 +321,29 @@ need = made._need(8)
 taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 limit = int(taken + float(sys.argv[2]) * need.least)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     made.effective()
     print("loaded")
 except GridcError as error:
     print(error.diagnostics[0].code)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / need.least)
 """
 
 
 def limited(folder: Path, share: float) -> tuple[str, float]:
-    """What becomes of a model in an address space of so many times what it needs, and CPU seconds."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    """What becomes of a model in an address space of so many times what it needs, and the share of that need
+    which it took."""
     done = subprocess.run(
         [sys.executable, "-c", LOADS, str(folder), str(share)],
         env={**os.environ, "OMP_NUM_THREADS": "2"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout.strip(), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    outcome, took = done.stdout.split()
+    return outcome, float(took)
 
 
 @pytest.fixture(scope="module")
@@ -352,18 +354,17 @@ def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_under_a_limit_it_is_refused_at_once(larger: Path) -> None:
-    outcome, seconds = limited(larger, 0.8)
+    outcome, took = limited(larger, 0.8)
     assert outcome == "GC608"
-    assert seconds < 20
+    assert took < 0.1, "it is refused before the weights are read"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 0.95, 1.01, 1.05, 1.1, 1.2, 1.3, 1.5])
 def test_under_any_limit_it_runs_or_is_refused(larger: Path, share: float) -> None:
-    outcome, seconds = limited(larger, share)
+    outcome, _ = limited(larger, share)
     assert outcome in ("loaded", "GC608")
     assert outcome == "GC608" or share > 1
-    assert seconds < 60
 
 
 @pytest.mark.slow

@@ -36,13 +36,18 @@ from gridc.schema.scores import BEHAVIOURS
 QUERIES = (
     "question", "query", "prompt", "instruction", "input", "goal", "behavior", "stem", "question_stem",
     "sentence", "problem", "forbidden_prompt", "request", "ctx", "turns", "text", "q", "inputs", "user_input",
-    "questions",
+    "questions", "claim", "frage", "aufgabe", "pregunta", "enunciado", "pergunta", "domanda", "quesito",
+    "vraag", "pytanie", "вопрос", "питання", "soru", "سؤال", "السؤال", "سوال", "प्रश्न", "问题", "题目", "題目",
+    "質問", "問題", "질문",
 )  # fmt: skip
 OPTIONS = (
     "options", "choices", "answers", "candidates", "endings", "alternatives", "opts",
     "multiple_choice_targets",
 )  # fmt: skip
-ANSWERS = ("answer", "answers", "aliases", "answer_aliases", "gold", "target", "targets")
+ANSWERS = (
+    "answer", "answers", "aliases", "answer_aliases", "gold", "target", "targets", "ideal", "reference",
+    "reference_answer", "expected_answer", "expected_output", "ground_truth",
+)  # fmt: skip
 """Names of columns whose list may hold right answers in free text."""
 EXPECTED = ("expected", "expected_behavior", "expected_behaviour")
 POLICIES = (
@@ -141,6 +146,8 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
         if unclear := _all_ask_one_thing(fields, left, rows):
             return unclear
     fields |= _named_by_column(fields, rows)
+    if not {"options", "expected", "references"} & fields.keys() and _is_free_text(stated.get("gold"), rows):
+        fields["references"] = (fields.pop("gold"),)
     unclear = _unclear(fields, names, left, rows)
     if unclear is not None:
         return unclear
@@ -273,6 +280,13 @@ def _meant_options(gold: Any) -> dict[str, Any]:
     if not isinstance(gold, FieldValue) or gold.map is None or len(set(gold.map.values())) < 2:
         return {}
     return {"options": OptionList(constant=tuple(dict.fromkeys(gold.map.values())))}
+
+
+def _is_free_text(gold: Any, rows: Sequence[Row]) -> bool:
+    """Whether a stated gold column, in a file without options, holds right answers in free text: letters and
+    digits alone may name options that stand elsewhere."""
+    values = [at(row, gold) for row in rows] if isinstance(gold, str) else []
+    return any(isinstance(value, str | int | float) and len(str(value).strip()) > 1 for value in values)
 
 
 def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | UnclearColumns:
@@ -478,15 +492,15 @@ def _unclear(
         )
     return UnclearColumns(
         f"what earns a point is not clear: no column names options or says comply or refuse{of_responses}",
-        *_point_options(left, rows),
+        *_point_options(left, rows, fields.get("gold")),
     )
 
 
-def _point_options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, tuple[AnswerWay, ...]]:
-    """The ways to say what earns a point, those that the columns make likely first: as help, and one by
-    one."""
+def _point_options(names: Sequence[str], rows: Sequence[Row], gold: Any) -> tuple[str, tuple[AnswerWay, ...]]:
+    """The ways to say what earns a point, those that the columns and a stated gold column make likely first:
+    as help, and one by one."""
     constant = "--constant expected=refuse where every prompt is to be refused (or expected=comply)"
-    answer = named_column(names, (*GOLDS, *ANSWERS))
+    answer = gold if isinstance(gold, str) else named_column(names, (*GOLDS, *ANSWERS))
     labels = [
         name
         for name in names

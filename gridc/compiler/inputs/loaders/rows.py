@@ -263,6 +263,8 @@ def folded_name(name: str) -> str:
 GOLDS = (
     "gold", "answer", "answer_idx", "answer_index", "answerkey", "correct", "correct_answer",
     "correct_option", "label", "target", "solution", "key", "ans", "cop", "multiple_choice_scores",
+    "antwort", "lösung", "respuesta", "réponse", "resposta", "risposta", "antwoord", "odpowiedź", "ответ",
+    "відповідь", "cevap", "جواب", "الجواب", "الإجابة", "उत्तर", "答案", "回答", "正解", "정답",
 )  # fmt: skip
 """Names of columns that say which option is right."""
 MEANINGS: Mapping[str, Literal["comply", "refuse"]] = {

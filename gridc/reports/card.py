@@ -311,7 +311,13 @@ def _order(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
         when = f"when the configuration of the harness changes{seen}{but}"
         yield f"{items}, {names} change places{where} {when}."
         return
+    tied = [pair.row.measured > 0 and pair.row.ties == pair.row.measured for pair in pairs]
+    if all(tied):
+        who = "all models" if len(pairs) > 1 else names
+        yield f"{items}, {who} score the same in every configuration of the harness that was run{seen}."
+        return
     tie = ", though in some they tie" if any(pair.row.ties for pair in pairs) else ""
+    tie = f", and {counted(sum(tied), 'pair')} tie in all of them" if any(tied) else tie
     share = f"{left} of {counted(len(pairs), 'pair')} do" if len(pairs) > 1 else "they do"
     but = f"; leave out unreadable answers, and {share}" if left else ""
     if len(pairs) == 1:

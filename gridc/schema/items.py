@@ -322,7 +322,8 @@ class Fields(Table):
         ),
     ] = None
     context: Annotated[
-        Text | FieldValue | None, Field(description="What it is asked about; a row may lack it.")
+        Text | FieldValue | None,
+        Field(description="What it is asked about: a text, or a list of them; a row may lack it."),
     ] = None
     options: Annotated[
         tuple[Text, ...] | OptionList | SplitColumn,

@@ -350,3 +350,25 @@ def test_the_answer_of_a_file_without_options_is_free_text(folder: Path) -> None
     letters = written(folder, "exam.json", [{"one": query, "two": "B"} for query in PLACES])
     done = init(letters, "--yes", "--field", "question=one", "--field", "answer=two", "--force")
     assert done.exit_code != 0 and "--field references=two" in done.stderr, "options may stand elsewhere"
+
+
+def test_passages_of_a_list_are_one_context(folder: Path) -> None:
+    rows = [
+        {"user_input": query, "retrieved_contexts": [f"{city} is a city.", "It is large."], "reference": city}
+        for query, city in PLACES.items()
+    ]
+    rows[0]["retrieved_contexts"] = []
+    name = written(folder, "rag.json", rows)
+    done = init(name, "--yes", "--match", "text", "--field", "references=reference")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+    (items,) = compile_spec(folder / "gridcard.toml").study.items.values()
+    contexts = [item.context for item in sorted(items.sampled, key=lambda item: item.id)]
+    assert contexts[0] == "" and contexts[1] == "Lima is a city.\n\nIt is large."
+
+
+def test_html_in_questions_is_said(folder: Path) -> None:
+    rows = [{"question": f"<p>{query}&nbsp;</p>", "answer": city} for query, city in PLACES.items()]
+    done = init(written(folder, "moodle.json", rows), "--yes", "--field", "references=answer")
+    assert done.exit_code == 0, done.output
+    assert "`question` has HTML in 6 rows, such as `<p>`, and is asked as it stands" in done.stdout

@@ -112,6 +112,9 @@ def test_the_title_is_answered_as_the_certificate_counts(seed: int) -> None:
             share = f"{changed} of {len(pairs)} comparisons"
             assert headline.startswith(f"In part: on the 20 items asked, the models change places in {share}")
             continue
+        if not any(pair["plus"] or pair["minus"] for pair in pairs):
+            assert headline.startswith("Open: on the 20 items asked, the models score the same in every")
+            continue
         holds = yes_when == "order_holds"
         assert headline.startswith("Yes: on the 20 items asked" if (changed == 0) is holds else "No: on the")
 
@@ -153,6 +156,21 @@ def test_no_sentence_may_be_printed_that_the_certificate_does_not_bear(seed: int
     best = [each.text for each in study_answer(findings).printable if each.text.endswith("is best on facts.")]
     told_apart = all(row.answer == "differ" for row in rows.values())
     assert not best or not told_apart or any(row.choices.behind for row in rows.values() if row.choices)
+
+
+def test_claims_without_room_on_the_list_are_counted() -> None:
+    """Six models of which every two are far apart: fifteen pairs differ, and five sentences are listed."""
+    models = {f"m{number}": None for number in range(6)}
+    findings = findings_of(spec_of(models), lambda cell: 4 * int(cell.model[1]))
+    said = study_answer(findings)
+    listed = sum(each.yes for each in said.printable if not each.text.startswith("On these"))
+    lasting = [row for row in answer_rows(findings) if row.answer == "differ"]
+    assert lasting and said.unlisted == len(lasting) - listed > 0
+
+
+def test_models_that_are_tied_everywhere_have_no_order() -> None:
+    said = study_answer(findings_of(spec_of(TWO), lambda cell: 10))
+    assert "score the same in every configuration" in said.result and "change places" not in said.result
 
 
 @pytest.mark.parametrize(("support", "verdict"), [(0.001, "supported"), (0.5, "open")])

@@ -39,7 +39,7 @@ from gridc.reports.statements.differences import (
     word,
 )
 from gridc.reports.statements.pairs import all_pairs
-from gridc.reports.statements.printable import PrintableSentence, printable
+from gridc.reports.statements.printable import PrintableSentence, printable, unlisted
 from gridc.reports.statements.statement import Statement
 from gridc.reports.words import (
     BY_APPROXIMATION,
@@ -92,14 +92,15 @@ class VerdictWords:
 @dataclass(frozen=True, slots=True)
 class StudyAnswer:
     """`headline` answers the question that the title asks, and `summary` says what that rests on. Then come
-    the `verdicts` on every two models with how they were tested (`family`), what is `printable`, `facts`
-    about what was asked, and `cautions`."""
+    the `verdicts` on every two models with how they were tested (`family`), what is `printable`, how many
+    such claims are `unlisted`, `facts` about what was asked, and `cautions`."""
 
     headline: str
     summary: tuple[str, ...]
     verdicts: tuple[VerdictWords, ...]
     family: str
     printable: tuple[PrintableSentence, ...]
+    unlisted: int
     facts: tuple[ShortAnswer, ...]
     cautions: tuple[Caution, ...]
 
@@ -115,12 +116,14 @@ def study_answer(findings: Findings, boards: Sequence[Scoreboard] | None = None)
     headline = _headline(findings, shown)
     said = [text for text in _summary(findings, shown) if text != headline]
     facts = (ShortAnswer(name, text) for name, text in _facts(findings, shown) if text)
+    listed = printable(findings)
     return StudyAnswer(
         headline,
         tuple(said),
         tuple(_worded(findings)),
         family_words(findings),
-        printable(findings),
+        listed,
+        unlisted(findings, listed),
         tuple(facts),
         cautions(findings) if findings.complete else (),
     )
@@ -247,8 +250,13 @@ def _order_answer(findings: Findings, rows: Sequence[VerdictRow], asks: str) -> 
     more = ", and that holds for new items of the same kind" if sure else ""
     part = any(row.choices is not None and row.choices.measured < row.choices.size for row in several)
     where = "in any configuration that measures both" if part else f"in any configuration{more}"
-    tie = any(row.choices is not None and row.choices.tied for row in several)
-    tied = ", though in some they tie" if tie else ""
+    ties = [(row.choices.tied, row.choices.measured) for row in several if row.choices is not None]
+    always = sum(tied == measured > 0 for tied, measured in ties)
+    if always == len(ties):
+        same = f"on {items}, the models score the same in every configuration"
+        return f"Open: {same}, so there is no order to hold or to change{read}."
+    tied = ", though in some they tie" if any(count for count, _ in ties) else ""
+    tied = f", and in {always} of {comparison_count(several)} they tie in all of them" if always else tied
     # An order that only unreadable answers hold up is neither shown nor refuted.
     word = "Open" if read else "Yes" if kept else "No"
     return f"{word}: on {items}, no two models change places {where}{tied}{read}."

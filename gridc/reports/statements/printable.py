@@ -66,6 +66,12 @@ def printable(findings: Findings) -> tuple[PrintableSentence, ...]:
     return (*allowed, *refused)
 
 
+def unlisted(findings: Findings, listed: Sequence[PrintableSentence]) -> int:
+    """Count the claims of the certificate for which the list has no room."""
+    texts = {sentence.text for sentence in listed}
+    return sum(claim.text not in texts for claim in _claims(findings, verdict_rows(findings)))
+
+
 def _moves(findings: Findings) -> Iterator[PrintableSentence]:
     """Say how far a single choice moves a model on these items, if it is far."""
     moved = largest_move(findings)

@@ -71,6 +71,19 @@ def text_of(row: Row, field: str | FieldValue) -> str:
     return str(value)
 
 
+def passages_of(row: Row, field: str | FieldValue) -> str:
+    """The text of a field that may hold a list of passages: they stand below each other, with an empty line
+    between. Empty where it has none."""
+    value = in_list_of_one(raw_value(row, field))
+    if not isinstance(value, list):
+        return "" if is_empty(value) else text_of(row, field)
+    name = name_of_field(field)
+    passages = [passage for passage in value if not is_empty(passage)]
+    if not all(isinstance(passage, str) for passage in passages):
+        raise ValueError(f"`{name}` is a list of more than texts")
+    return "\n\n".join(passages)
+
+
 _LABEL = re.compile(r"(?:^|(?<=[\s,;|]))[(\[]?\s?([A-Za-z]|\d{1,2})\s?([)\].:、．])\s*(?=\S)")
 
 

@@ -60,7 +60,10 @@ ACCEPTED = (
     "gold_answers", "references", "reference_answers", "aliases", "answer_aliases", "answers",
 )  # fmt: skip
 """Names of columns that hold several right answers in free text, where nothing holds options."""
-CONTEXTS = ("context", "contextstring", "passage", "article", "document", "background")
+CONTEXTS = (
+    "context", "contextstring", "passage", "article", "document", "background", "contexts", "passages",
+    "documents", "retrieved_contexts", "retrieval_context",
+)  # fmt: skip
 SYSTEM = ("system_prompt", "system_message", "system_instruction", "system_instructions", "system")
 IDS = ("id", "qid", "uid", "question_id", "item_id", "behaviorid", "record_id")
 CATEGORIES = ("category", "subject", "topic", "domain", "semanticcategory", "risk_area", "high_level_domain")
@@ -164,7 +167,7 @@ def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) ->
         named_column(texts, ("input",)) if folded_name(str(fields.get("query"))) == "instruction" else None
     )
     rest = {
-        "context": named_column(texts, CONTEXTS) or beside,
+        "context": named_column([*texts, *_passages(left, rows)], CONTEXTS) or beside,
         "id": identity,
         "category": category,
         "tags": tuple(name for name in left if name not in (identity, category) and _tags(name, rows)),
@@ -219,6 +222,18 @@ def _policy(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
         if words and all(meant.values()) and not all(word in BEHAVIOURS for word in words):
             return {"expected": FieldValue(column=name, map=meant)}  # type: ignore[arg-type]
     return {}
+
+
+def _passages(left: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    """The columns that hold a list of texts in every row."""
+    return [
+        name
+        for name in left
+        if all(
+            isinstance(value := at(row, name), list) and all(isinstance(each, str) for each in value)
+            for row in rows
+        )
+    ]
 
 
 def _system_prompts(left: Sequence[str], rows: Sequence[Row]) -> str | None:

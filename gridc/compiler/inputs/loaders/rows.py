@@ -19,6 +19,7 @@ from gridc.compiler.inputs.loaders.cells import (
     listed,
     meaning_of,
     name_of_field,
+    passages_of,
     question_and_options,
     raw_value,
     split_text,
@@ -128,9 +129,32 @@ def _remarks(read: Mapping[str, Records], fields: Fields, loading: Loading) -> I
             name: replace(table, rows=tuple(_read(table, fields, loading))) for name, table in read.items()
         }
     yield from _unsplit(read, fields)
+    yield from _marked_up(read, fields)
     for rival in rival_golds(read, fields):
         rows = counted(rival.differ, "row")
         yield f"`{rival.column}` is not read, and names another option than `{fields.gold}` in {rows}"
+
+
+_HTML = re.compile(
+    r"</?(?:p|br|div|span|strong|em|b|i|u|su[bp]|[uo]l|li|table|t[rdh]|img|a|h[1-6])\b[^<>]*+>"
+    r"|&(?:nbsp|amp|lt|gt|quot|#\d{1,6});",
+    re.IGNORECASE,
+)
+
+
+def _marked_up(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
+    """A remark for each column of what is asked that has HTML in a tenth of its rows or more."""
+    asked = {name for path, name in fields.columns.items() if path[0] in ("query", "context", "options")}
+    for name in sorted(asked):
+        found = [
+            mark
+            for table in read.values()
+            for _, row in table.rows
+            if isinstance(row, dict) and (mark := _HTML.search(str(at(row, name)))) is not None
+        ]
+        if 10 * len(found) >= sum(len(table.rows) for table in read.values()) and found:
+            rows = counted(len(found), "row")
+            yield f"`{name}` has HTML in {rows}, such as `{short(found[0][0])}`, and is asked as it stands"
 
 
 def _read(table: Records, fields: Fields, loading: Loading) -> Iterator[tuple[int, Any]]:
@@ -686,7 +710,6 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
     tags = {tag: str(value) for tag in fields.tags if not is_empty(value := at(row, tag))}
     name = word(fields.id) or name
     before, query, turns = conversation(row, fields)
-    context = None if fields.context is None or is_empty(raw_value(row, fields.context)) else fields.context
     return Item(
         id=name,
         query=query,
@@ -694,7 +717,7 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         gold=named(fields.gold),
         family=word(fields.family or fields.cluster) or name,
         tags=tags,
-        context=word(context) or "",
+        context="" if fields.context is None else passages_of(row, fields.context),
         unknown=named(fields.unknown),
         matching=named(fields.matching),
         expected=word(fields.expected),  # type: ignore[arg-type]  # Item says what it may be

@@ -6,14 +6,14 @@ from gridc.diagnostics.errors import CODES
 
 
 @click.command()
-@click.argument("word", required=False, metavar="[CODE|KEY]")
-def explain(word: str | None) -> None:
-    """Say what a code means and what to do about it, or what a key, a table or a value of a spec means;
-    without one, list all codes."""
+@click.argument("words", nargs=-1, metavar="[CODE|KEY|TERM]")
+def explain(words: tuple[str, ...]) -> None:
+    """Say what a code means and what to do about it, or what a key, a table or a value of a spec means, or a
+    term such as `cannot be told apart`; without one, list all codes."""
     from gridc.study.explaining import explained
 
-    if word is None:
+    if not words:
         for known, entry in CODES.items():
             click.echo(f"{known}  {entry.title}")
         return
-    click.echo(explained(word))
+    click.echo(explained(" ".join(words)))

@@ -1,4 +1,4 @@
-"""What a code, or a word of the language, means: a key, a table, or a value that a key takes."""
+"""What a code, a word of the language (a key, a table, a value that a key takes) or a term means."""
 
 import re
 import textwrap
@@ -11,16 +11,18 @@ from gridc.diagnostics.errors import CODES, WIDTH, Diagnostic, UsageError
 from gridc.diagnostics.errors import code_text as text_of_code
 from gridc.schema.jsonschema import meaning_of, model_schema, sections_of, takes
 from gridc.schema.shorthand import keys_in_short
+from gridc.study.documentation import pages
 
 
 def explained(word: str) -> str:
-    """What there is to say of a code, a key, a table or a value of the language. Raises `UsageError` for a
-    word that is none of these."""
+    """What there is to say of a code, of a key, a table or a value of the language, or of a term of
+    docs/terms.md. Raises `UsageError` for a word that is none of these."""
     if word.upper() in CODES:
         return text_of_code(word.upper())
     wanted = word.strip("`[]").removeprefix(".")
-    every = list(_meanings())
+    every = [*_meanings(), *_terms()]
     found = [meaning for meaning in every if wanted in (meaning.word, *meaning.dotted)]
+    found = found or [meaning for meaning in every if wanted.lower() == meaning.word.lower()]
     found.sort(key=lambda meaning: meaning.what.startswith("a value"))
     if not found:
         known = dict.fromkeys([*CODES, *(meaning.word for meaning in every)])
@@ -29,7 +31,8 @@ def explained(word: str) -> str:
         help = "`gridc explain` alone lists them all, and `gridc docs reference` has every key"
         if near:
             help = f"did you mean `gridc explain {near[0]}`?"
-        raise UsageError([Diagnostic("GC000", f"no code and no word of a spec is called {word}", help=help)])
+        message = f"no code, no word of a spec and no term is called {word}"
+        raise UsageError([Diagnostic("GC000", message, help=help)])
     return "\n\n".join(_printed(found))
 
 
@@ -80,6 +83,16 @@ def _meanings() -> Iterator[_Meaning]:
                 yield _Meaning(value, f"a value of `{key}`", places, words)
 
 
+def _terms() -> Iterator[_Meaning]:
+    """The terms that all pages use, with the definitions of docs/terms.md."""
+    (page,) = pages("terms")
+    for row in re.findall(r"^\| (?!word \|)([^|]+) \| (.+) \|$", page.markdown, re.MULTILINE):
+        text = re.sub(r" ?\(?\[[^\]]+\]\(([a-z]+)\.md[^)]*\)\)?", r" (`gridc docs \1`)", row[1])
+        terms = row[0].split(", ")
+        for term in terms:
+            yield _Meaning(term, "a term" if len(terms) == 1 else f"one of {row[0]}", (), text)
+
+
 def _values(field: Mapping[str, Any]) -> Iterator[str]:
     """The names that a key takes."""
     for value in (field.get("const"), *field.get("enum", ())):
@@ -96,7 +109,11 @@ def _printed(found: list[_Meaning]) -> Iterator[str]:
     for meaning in found:
         shared.setdefault((meaning.what, meaning.text), []).extend(meaning.places)
     for (what, words), places in shared.items():
-        where = "" if what.startswith("a table") else f" of {', '.join(dict.fromkeys(places))}"
+        where = (
+            ""
+            if not "".join(places) or what.startswith("a table")
+            else f" of {', '.join(dict.fromkeys(places))}"
+        )
         head = f"{found[0].word}: {what}{where}"
         parts = [head, *words.split("\n\n")]
         yield "\n\n".join(textwrap.fill(" ".join(part.split()), WIDTH) for part in parts if part)

@@ -42,6 +42,7 @@ def test_it_asks_less_than_the_grid_and_a_run_goes_on_from_there(folder: Path) -
 
 
 def test_certify_alone_says_what_the_store_certifies(folder: Path) -> None:
+    assert command("run", cwd=folder).returncode == 0
     done = command("certify", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "qwen2" in done.stdout

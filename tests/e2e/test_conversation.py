@@ -189,8 +189,8 @@ def test_yes_refuses_nothing_on_its_own(folder: Path) -> None:
 
 def test_columns_in_another_language_are_asked_for(folder: Path) -> None:
     rows = "".join(f"{q};{OTHERS[0]};{city};B\n" for q, city in PLACES.items())
-    (folder / "fragen.csv").write_text(f"Frage;A;B;Antwort\n{rows}", "utf-8")
-    done = init("fragen.csv", answers="Frage\nAntwort\nyes\n")
+    (folder / "fragen.csv").write_text(f"Sporsmal;A;B;Fasit\n{rows}", "utf-8")
+    done = init("fragen.csv", answers="Sporsmal\nFasit\nyes\n")
     assert done.exit_code == 0, done.output
     assert earning(folder) == PLACES
 
@@ -392,7 +392,7 @@ def test_classes_of_any_column_are_offered(folder: Path) -> None:
 
 
 def test_columns_to_choose_from_show_what_they_hold(folder: Path) -> None:
-    (folder / "own.jsonl").write_bytes(lines({"vraag": q, "stad": city} for q, city in ASKED))
+    (folder / "own.jsonl").write_bytes(lines({"kysymys": q, "stad": city} for q, city in ASKED))
     shown = init("own.jsonl", answers="").stdout
     assert f": {ASKED[0][0]}" in shown and ": Oslo" in shown
 
@@ -421,8 +421,8 @@ def test_prompts_that_may_be_refused_or_answered_are_left_out(folder: Path) -> N
 
 def test_a_wrong_number_is_asked_again(folder: Path) -> None:
     rows = "".join(f"{q};{OTHERS[0]};{city};B\n" for q, city in PLACES.items())
-    (folder / "fragen.csv").write_text(f"Frage;A;B;Antwort\n{rows}", "utf-8")
-    done = init("fragen.csv", answers="9\nFarge\n1\n7\nAntwort\nyes\n")
+    (folder / "fragen.csv").write_text(f"Sporsmal;A;B;Fasit\n{rows}", "utf-8")
+    done = init("fragen.csv", answers="9\nSprosmal\n1\n7\nFasit\nyes\n")
     assert done.exit_code == 0, done.output
     assert done.stdout.count("is none of these columns") == 3
     assert earning(folder) == PLACES

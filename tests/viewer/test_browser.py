@@ -280,7 +280,7 @@ def test_a_person_filters_reads_labels_and_downloads(tmp_path: Path, opened: Ope
 def test_from_a_file_of_ones_own_to_ten_labels(tmp_path: Path, opened: Open) -> None:
     """The walk of someone new: `init` asks and is answered, the study runs, ten answers are labelled."""
     rows = "".join(f"Which number is {n}?,it is {n},it is {n + 1},A\n" for n in range(12))
-    (tmp_path / "mine.csv").write_text(f"Frage,a,b,Antwort\n{rows}", "utf-8")
+    (tmp_path / "mine.csv").write_text(f"Sporsmal,a,b,Fasit\n{rows}", "utf-8")
 
     def gridc(*words: str, answers: str = "") -> str:
         done = subprocess.run(
@@ -292,7 +292,7 @@ def test_from_a_file_of_ones_own_to_ten_labels(tmp_path: Path, opened: Open) -> 
 
     said = gridc(
         "init", "--benchmark", "mine.csv", "--title", "T", "--model", "builtin:pocket-qwen2",
-        answers="Frage\nAntwort\nyes\n",
+        answers="Sporsmal\nFasit\nyes\n",
     )  # fmt: skip
     assert "right: " in said and "wrote gridcard.toml" in said
     gridc("run", "--go-on")

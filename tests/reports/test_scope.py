@@ -83,7 +83,7 @@ def test_the_verdict_counts_each_pair_once() -> None:
     [
         (["ant"], lambda cell: 5, "No score moves"),
         (["ant"], lambda cell: None, "Nothing is measured yet"),
-        (["ant", "bee"], lambda cell: 5, "ant and bee change places in no configuration"),
+        (["ant", "bee"], lambda cell: 5, "ant and bee score the same in every configuration"),
         (
             ["ant", "bee"],
             lambda cell: 19 if cell.model == "ant" else 1,

@@ -372,3 +372,41 @@ def test_html_in_questions_is_said(folder: Path) -> None:
     done = init(written(folder, "moodle.json", rows), "--yes", "--field", "references=answer")
     assert done.exit_code == 0, done.output
     assert "`question` has HTML in 6 rows, such as `<p>`, and is asked as it stands" in done.stdout
+
+
+def test_a_table_of_names_and_rows_is_read_by_its_names(folder: Path) -> None:
+    asked = enumerate(zip(PLACES.items(), OPTIONS, strict=True))
+    rows = [[n, query, list(options), city] for n, ((query, city), options) in asked]
+    table = {"columns": ["idx", "question", "options", "label"], "data": rows, "nrows": len(rows)}
+    done = init(written(folder, "table.json", table), "--yes")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES
+
+
+def test_passages_are_no_options(folder: Path) -> None:
+    rows = [
+        {"query": query, "reference_contexts": ["It is large.", f"{city} is old."], "reference_answer": city}
+        for query, city in PLACES.items()
+    ]
+    done = init(written(folder, "rag.json", rows), "--yes", "--field", "references=reference_answer")
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES and "It is large.\n" in done.stdout.replace("  | ", "")
+
+
+def test_weights_in_percent_are_marks(folder: Path) -> None:
+    """Canvas gives the right answer all points."""
+    rows = [
+        {"question_text": query, "answers": [{"text": o, "weight": 100.0 * (o == city)} for o in options]}
+        for (query, city), options in zip(PLACES.items(), OPTIONS, strict=True)
+    ]
+    stated = (
+        "--field",
+        "query=question_text",
+        "--field",
+        "options=answers.text",
+        "--field",
+        "gold=answers.weight",
+    )
+    done = init(written(folder, "quiz.json", rows), "--yes", *stated)
+    assert done.exit_code == 0, done.output
+    assert earning(folder) == PLACES

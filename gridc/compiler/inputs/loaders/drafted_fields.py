@@ -62,7 +62,7 @@ ACCEPTED = (
 """Names of columns that hold several right answers in free text, where nothing holds options."""
 CONTEXTS = (
     "context", "contextstring", "passage", "article", "document", "background", "contexts", "passages",
-    "documents", "retrieved_contexts", "retrieval_context",
+    "documents", "retrieved_contexts", "retrieval_context", "reference_contexts",
 )  # fmt: skip
 SYSTEM = ("system_prompt", "system_message", "system_instruction", "system_instructions", "system")
 IDS = ("id", "qid", "uid", "question_id", "item_id", "behaviorid", "record_id")
@@ -651,7 +651,8 @@ def named_column(names: Sequence[str], known: Sequence[str]) -> str | None:
 def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | UnclearColumns:
     """One column of lists, or the columns of a series: A, B, C; option_a, option_b; choice1, choice2. A
     series that stands in another order is asked about."""
-    lists = [name for name in names if _all_lists(name, rows)]
+    # A list of passages is what is asked about.
+    lists = [name for name in names if _all_lists(name, rows) and named_column([name], CONTEXTS) is None]
     one = named_column(lists, OPTIONS) or (lists[0] if len(lists) == 1 else None)
     if one is not None:
         return (one,)

@@ -121,6 +121,8 @@ def gold_marks(value: Any) -> list[int] | None:
         return None
     if all(isinstance(mark, list) for mark in value):  # HELM's references have lists of tags
         return [int(CORRECT in mark) for mark in value]
+    if all(mark in (0, 100) for mark in value):  # percent of the points, as Canvas and Moodle have them
+        return [int(mark == 100) for mark in value]
     return [int(mark) for mark in value] if all(mark in (0, 1) for mark in value) else None
 
 

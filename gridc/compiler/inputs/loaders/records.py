@@ -333,6 +333,9 @@ def _json_list(text: str, below: str | None) -> tuple[tuple[tuple[int, Any], ...
         raise Malformed([BadRow(1, f"not JSON: {error}")]) from None
     if isinstance(rows, list):
         return tuple(enumerate(rows, start=1)), None
+    if below is None and isinstance(rows, dict) and _is_split(rows):
+        table = [dict(zip(rows["columns"], row, strict=True)) for row in rows["data"]]
+        return tuple(enumerate(table, start=1)), "`columns` names the columns of the rows in `data`"
     if below is None and isinstance(rows, dict) and len(rows) > 1 and _by_column(list(rows.values())):
         help = 'save it row by row; with pandas: df.to_json(FILE, orient="records")'
         raise Malformed([BadRow(1, "the file holds columns, not rows", help)])
@@ -376,6 +379,19 @@ def _are_served(entries: Any) -> bool:
     return isinstance(entries, list) and all(
         isinstance(entry, dict) and "row_idx" in entry and isinstance(entry.get("row"), dict)
         for entry in entries
+    )
+
+
+def _is_split(document: Mapping[str, Any]) -> bool:
+    """Whether it is a table as Weights & Biases and pandas (`orient="split"`) write it: names and rows."""
+    names, rows = document.get("columns"), document.get("data")
+    return (
+        isinstance(names, list)
+        and isinstance(rows, list)
+        and len(rows) > 0
+        and all(isinstance(name, str) for name in names)
+        and len(set(names)) == len(names)
+        and all(isinstance(row, list) and len(row) == len(names) for row in rows)
     )
 
 

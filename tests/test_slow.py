@@ -54,7 +54,7 @@ def test_parts_take_equally_long_and_keep_neighbours_together() -> None:
 
 
 def test_a_test_takes_seconds_of_each_day_and_a_file_keeps_its_quickest() -> None:
-    seconds = {"a.py::table": 1.0, "a.py::long": 9.0, "b.py::longer": 30.0, "b.py::long": 9.0}
+    seconds = {"a.py::table": slow.DAILY / 5, "a.py::long": 9.0, "b.py::longer": 30.0, "b.py::long": 9.0}
     tests = [f"a.py::table[{number}]" for number in range(10)]
     tests += ["a.py::long", "a.py::new", "b.py::longer", "b.py::long[1]", "b.py::long[2]"]
     quick = [test for test, long in zip(tests, slow.too_long(tests, seconds), strict=True) if not long]

@@ -1,7 +1,7 @@
 """Which tests are slow, and the slow tests in parts: `.ci/run` runs another part each day.
 
 `tests/seconds.json` holds how many seconds one case of a test takes, for each test that is marked `slow` or
-takes a second. The cases of one test may take `DAILY` seconds of `make test` together: of a longer table as
+takes half a second. The cases of one test may take `DAILY` seconds of `make test` together: of a longer table as
 many as fit are quick, and the others are slow. The slow tests are laid end to end in the order in which
 pytest finds them, and the line is cut into parts that take equally long: tests that share what their module
 prepares mostly stay together, and a new test moves the cuts a little.
@@ -15,11 +15,11 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 SECONDS = Path(__file__).resolve().parents[1] / "tests" / "seconds.json"
-DAILY = 5.0
+DAILY = 3.0
 """How many seconds of `make test` the cases of one test may take together."""
 UNKNOWN = 15.0
 """How many seconds a slow case is taken to need that nobody has timed yet."""
-KEPT = 1.0
+KEPT = 0.5
 """A test is kept in the file if a case takes this many seconds, or if it is slow."""
 
 

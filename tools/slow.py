@@ -1,10 +1,10 @@
 """Which tests are slow, and the slow tests in parts: `.ci/run` runs another part each day.
 
 `tests/seconds.json` holds how many seconds one case of a test takes, for each test that is marked `slow` or
-takes half a second. The cases of one test may take `DAILY` seconds of `make test` together: of a longer table as
-many as fit are quick, and the others are slow. The slow tests are laid end to end in the order in which
-pytest finds them, and the line is cut into parts that take equally long: tests that share what their module
-prepares mostly stay together, and a new test moves the cuts a little.
+takes half a second. The cases of one test may take `DAILY` seconds of `make test` together: of a longer
+table as many as fit are quick, and the others are slow. The slow tests are laid end to end in the order in
+which pytest finds them, and the line is cut into parts that take equally long: tests that share what their
+module prepares mostly stay together, and a new test moves the cuts a little.
 `pytest -m "slow or not slow" PATHS --update-seconds` writes what the tests of these paths take.
 """
 
